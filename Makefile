@@ -1,0 +1,54 @@
+# `make demo` shows the product, `make test` runs the tests, `make check` is the gate.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip
+PLUGINS := plugins/sglang
+
+.PHONY: demo test check lint types contracts generated format crds bench clean
+
+demo: $(VENV)/.core
+	@$(BIN)/python tools/demo.py
+
+test: $(VENV)/.dev
+	@$(BIN)/pytest
+
+check: lint types contracts generated $(VENV)/.dev
+	@$(BIN)/pytest --cov --cov-report=term --cov-fail-under=95
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+contracts: $(VENV)/.dev
+	$(BIN)/lint-imports
+
+generated: $(VENV)/.dev
+	$(BIN)/python tools/generate.py --check
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+crds: $(VENV)/.dev
+	$(BIN)/python tools/generate.py
+
+bench: $(VENV)/.dev
+	$(BIN)/python bench/render.py
+
+$(BIN)/python:
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt $(PLUGINS:%=%/pyproject.toml)
+	@$(PIP) install --quiet --editable . $(PLUGINS:%=--editable %)
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.core
+	@$(PIP) install --quiet --editable '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage
