@@ -1,7 +1,7 @@
 """What can be wrong, as data: a stable code, the object, the field and a message.
 
-A rule that finds a fault returns or raises a `Problem`; shells decide how to show it. Codes are part
-of the interface and are never renamed.
+A rule that finds a fault returns or raises a `Problem`; shells decide how to show it. Codes are
+part of the interface and are never renamed.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Problem:
     """One fault or advisory.
 
     `code` is stable, `message` is complete in itself, `path` is a field path such as
-    `spec.engine.runner.env[LOG].value`, `fix` says what to do about it and `where` is a place in the
-    input such as `runtime.yaml: document 2, line 14`.
+    `spec.engine.runner.env[0].value`, `fix` says what to do about it and `where` is a place in
+    the input such as `runtime.yaml: document 2, line 14`.
     """
 
     code: str

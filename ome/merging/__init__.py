@@ -1,0 +1,1 @@
+"""Merging: layers of settings into one, and OME's own values on top."""

@@ -1,0 +1,1 @@
+"""From a resolved service to a plan: objects, conditions, events and warnings."""

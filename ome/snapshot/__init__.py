@@ -1,0 +1,23 @@
+"""What the core plans from."""
+
+from ome.snapshot.config import CONFIG_NAME, Config, IngressConfig, InvalidConfig, parse_config
+from ome.snapshot.snapshot import (
+    DEFAULT_OME_NAMESPACE,
+    EVERY_API,
+    ApiKind,
+    PluginVersion,
+    Snapshot,
+)
+
+__all__ = [
+    "CONFIG_NAME",
+    "DEFAULT_OME_NAMESPACE",
+    "EVERY_API",
+    "ApiKind",
+    "Config",
+    "IngressConfig",
+    "InvalidConfig",
+    "PluginVersion",
+    "Snapshot",
+    "parse_config",
+]

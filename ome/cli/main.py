@@ -1,0 +1,136 @@
+"""The entry points `ome` and `kubectl-ome`: flags, and which command they go to.
+
+Commands are imported when they run, so that `--help` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from ome import __version__
+
+__all__ = ["main", "run", "run_kubectl"]
+
+EXIT_UNUSABLE = 2
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> None:  # type: ignore[override]
+        """Flags that can't be used: one line, where to look, exit code 2."""
+        print(f"error: {message}\nSee '{self.prog} --help' for usage.", file=sys.stderr)
+        sys.exit(EXIT_UNUSABLE)
+
+
+def build_parser(prog: str) -> argparse.ArgumentParser:
+    """The parser of every command."""
+    parser = _Parser(
+        prog=prog,
+        description="Serve large language models on Kubernetes: render and explain what OME does.",
+    )
+    parser.add_argument("--version", action="version", version=f"ome {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_render(commands)
+    engines = commands.add_parser(
+        "engines",
+        help="list the installed engine plugins",
+        description="List the installed engine plugins, and what kept others from loading.",
+    )
+    engines.add_argument("-o", "--output", choices=("table", "json"), default="table")
+    engines.set_defaults(handler="ome.cli.engines")
+    crds = commands.add_parser(
+        "crds",
+        help="print the CustomResourceDefinitions",
+        description="Print the CustomResourceDefinitions of ome.io/v1beta1, for kubectl apply -f -.",
+    )
+    crds.set_defaults(handler="ome.cli.crds")
+    return parser
+
+
+def _add_render(commands: argparse._SubParsersAction[_Parser]) -> None:
+    render = commands.add_parser(
+        "render",
+        help="render InferenceServices to Kubernetes objects, without a cluster",
+        description=(
+            "Render InferenceServices to Kubernetes objects. The files are the cluster: they hold the "
+            "services with the runtimes, models, accelerator classes and configuration they use."
+        ),
+        epilog=(
+            "exit codes: 0 everything was rendered; 1 a service was refused, the others were rendered; "
+            "2 the input or the flags can't be used"
+        ),
+    )
+    add_input_flags(render)
+    render.add_argument(
+        "--name", metavar="ISVC", help="render only the InferenceService of this name"
+    )
+    render.add_argument(
+        "-o", "--output", choices=("yaml", "json"), help="output format (default yaml)"
+    )
+    render.add_argument(
+        "--show",
+        choices=("objects", "plan", "provenance"),
+        default="objects",
+        help="what to print: the objects, the whole plan, or which layer set each value",
+    )
+    render.add_argument(
+        "--without-api",
+        metavar="GROUP/VERSION",
+        action="append",
+        default=[],
+        help="an optional API that the cluster lacks, such as monitoring.coreos.com/v1",
+    )
+    render.set_defaults(handler="ome.cli.render")
+
+
+def add_input_flags(command: argparse.ArgumentParser) -> None:
+    """The flags of every command that reads manifests."""
+    command.add_argument(
+        "-f",
+        "--filename",
+        metavar="PATH",
+        action="append",
+        required=True,
+        help="a file, a directory, or - for standard input; may be given again",
+    )
+    command.add_argument(
+        "-R", "--recursive", action="store_true", help="read directories with their subdirectories"
+    )
+    command.add_argument(
+        "-n",
+        "--namespace",
+        help="the namespace of objects that name none; only its services are rendered",
+    )
+    command.add_argument(
+        "--ome-namespace",
+        metavar="NAMESPACE",
+        default="ome",
+        help="OME's own namespace, where its configuration is (default ome)",
+    )
+
+
+def main(arguments: Sequence[str] | None = None, *, prog: str = "ome") -> int:
+    """Run one command; returns its exit code."""
+    options = build_parser(prog).parse_args(arguments)
+    handler: Callable[[argparse.Namespace], int] = import_module(options.handler).run
+    try:
+        return handler(options)
+    except BrokenPipeError:
+        # The reader went away (`ome render … | head`): not an error, and nothing more to say.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def run() -> None:
+    """Console script `ome`."""
+    sys.exit(main())
+
+
+def run_kubectl() -> None:
+    """Console script `kubectl-ome`, which kubectl runs for `kubectl ome`."""
+    sys.exit(main(prog="kubectl ome"))

@@ -1,0 +1,127 @@
+"""`ome render`: what InferenceServices become, printed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from ome.api import InferenceService, OmeError, Problem
+from ome.cli.output import error, table, to_json, to_yaml, warn
+from ome.engines.discovery import discover
+from ome.engines.engines import Engines
+from ome.planning.plan import Plan, provenance_json
+from ome.planning.planner import plan
+from ome.snapshot import EVERY_API, PluginVersion, Snapshot
+from ome.sources import load, read_paths
+
+__all__ = ["run"]
+
+
+def run(options: argparse.Namespace) -> int:
+    """Render the services of the input; returns the exit code."""
+    engines = discover()
+    for failed in engines.errors:
+        text = f"engine plugin {failed.name} of {failed.distribution} isn't used: {failed.message}"
+        warn(Problem("EnginePluginFailed", text))
+    try:
+        snapshot = read_snapshot(options, engines)
+        services = _chosen(snapshot, options)
+    except OmeError as refused:
+        for problem in refused.problems:
+            error(problem)
+        return 2
+    plans = [
+        plan(snapshot, service, engines, provenance=options.show == "provenance")
+        for service in services
+    ]
+    sys.stdout.write(_SHOW[options.show](plans, options.output))
+    for item in plans:
+        for warning in item.warnings:
+            warn(warning)
+    refusals = [problem for item in plans for _, problem in item.refusals()]
+    sys.stdout.flush()
+    for problem in refusals:
+        error(problem)
+    return 1 if refusals else 0
+
+
+def read_snapshot(options: argparse.Namespace, engines: Engines) -> Snapshot:
+    """The snapshot that the input flags describe; prints what is worth a warning.
+
+    Raises UnreadableInput.
+    """
+    loaded = load(
+        read_paths(options.filename, recursive=options.recursive),
+        namespace=options.namespace or "default",
+        ome_namespace=options.ome_namespace,
+        presets=[preset for engine in engines for preset in engine.info.presets],
+    )
+    for problem in loaded.warnings:
+        warn(problem)
+    lacking = set(options.without_api)
+    return Snapshot.of(
+        loaded.objects,
+        now=datetime.now(UTC),
+        config=loaded.config,
+        served=frozenset(api for api in EVERY_API if api.api_version not in lacking),
+        plugins=[PluginVersion(engine.name, engine.version) for engine in engines],
+        ome_namespace=options.ome_namespace,
+    )
+
+
+def _chosen(snapshot: Snapshot, options: argparse.Namespace) -> list[InferenceService]:
+    services = [
+        service
+        for service in snapshot.services()
+        if options.namespace in (None, service.namespace) and options.name in (None, service.name)
+    ]
+    if not services:
+        named = f' named "{options.name}"' if options.name else ""
+        inside = f" in namespace {options.namespace}" if options.namespace else ""
+        text = f"there is no InferenceService{named}{inside} in the input"
+        raise OmeError(Problem("NothingToRender", text))
+    return services
+
+
+def _show_objects(plans: Sequence[Plan], output: str | None) -> str:
+    found = [item for each in plans for item in each.objects()]
+    if output == "json":
+        return to_json({"apiVersion": "v1", "kind": "List", "items": found})
+    return to_yaml(found)
+
+
+def _show_plan(plans: Sequence[Plan], output: str | None) -> str:
+    data = [each.as_json() for each in plans]
+    if output == "json":
+        return to_json({"plans": data})
+    return to_yaml(data)
+
+
+def _show_provenance(plans: Sequence[Plan], output: str | None) -> str:
+    if output == "json":
+        data = [
+            {"service": str(each.service), "components": provenance_json(each.provenance)}
+            for each in plans
+        ]
+        return to_json({"provenance": data})
+    return "\n".join(_provenance_tables(plans))
+
+
+def _provenance_tables(plans: Sequence[Plan]) -> Iterator[str]:
+    for each in plans:
+        for component, leaves in each.provenance.items():
+            rows = [(path, _shown(value), layer) for path, (value, layer) in leaves.items()]
+            yield f"{each.service} {component}\n" + table(("FIELD", "VALUE", "SET BY"), rows)
+
+
+def _shown(value: Any, most: int = 60) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = text.replace("\n", "\\n")
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+_SHOW = {"objects": _show_objects, "plan": _show_plan, "provenance": _show_provenance}

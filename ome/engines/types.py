@@ -1,0 +1,116 @@
+"""The data that passes between the core and engine plugins. Plain and frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+from typing import Any, Final
+
+__all__ = [
+    "CONTRACT",
+    "Basis",
+    "Container",
+    "Detection",
+    "EngineInfo",
+    "Finding",
+    "PodView",
+    "Profile",
+    "Severity",
+]
+
+# The version of the contract between the core and plugins. A plugin of another one isn't loaded.
+CONTRACT: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class EngineInfo:
+    """What a plugin says of itself: the engine's name, the contract it was written for, a line for
+    people and the names of the presets it supplies."""
+
+    name: str
+    contract: int
+    summary: str
+    presets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """What a plugin sees of a container: image, argv and the variables with a literal value."""
+
+    image: str
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The command with its arguments."""
+        return self.command + self.args
+
+
+class Basis(IntEnum):
+    """What an engine was recognised by; a stronger basis beats a weaker one."""
+
+    IMAGE = 1
+    COMMAND = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """An engine recognised in a container.
+
+    `version` is the engine's version as far as the image tells, else "". `opaque` says why the flags
+    can't be read (a shell script, say), and is "" when they can.
+    """
+
+    basis: Basis
+    version: str = ""
+    opaque: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Named defaults that a pod can ask for by annotation: probes, or where metrics are served."""
+
+    name: str
+    probes: Mapping[str, Any] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+class Severity(StrEnum):
+    """How bad a finding is."""
+
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that the API accepts and that fails or hurts later.
+
+    `path` is a field of the container (`readinessProbe.timeoutSeconds`), `reference` where it is
+    documented or was reported.
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    path: str = ""
+    fix: str = ""
+    reference: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PodView:
+    """A rendered pod as a plugin sees it: JSON data that it must not change.
+
+    `container` is the container that was recognised, `pod` the whole pod spec, `component` engine,
+    decoder or router, `accelerators` the accelerators of the container.
+    """
+
+    component: str
+    container: Mapping[str, Any]
+    pod: Mapping[str, Any]
+    accelerators: int
+    detection: Detection

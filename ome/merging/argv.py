@@ -1,0 +1,247 @@
+"""Reading and editing argument lists, driven by a dialect.
+
+A dialect says how an engine's parser groups words into flags and values; without one the documented
+grouping holds: a flag takes the next word unless that is a flag too (`-1` is a number). Edits replace in place,
+add at the end and leave every other word as it was. Source: OME serving-runtimes document (v1.3),
+"Per-accelerator configuration".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+__all__ = ["NULL_DIALECT", "Arity", "Dialect", "Group", "override", "parse", "set_value"]
+
+
+class Arity(Enum):
+    """How many values a flag takes."""
+
+    SWITCH = "none"
+    VALUE = "one"
+    OPTIONAL = "at most one"
+    MANY = "one or more"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How one engine's command line is read.
+
+    `arity` maps known flags to how many values they take; flags it lacks follow the documented
+    grouping. `repeatable` flags add up when given again. `tensor` and `pipeline` are the spellings
+    of the parallelism flags, in the order they are looked for. With `prefixes` a unique prefix of a
+    known flag counts as that flag.
+    """
+
+    arity: Mapping[str, Arity] = field(default_factory=dict)
+    repeatable: frozenset[str] = frozenset()
+    tensor: tuple[str, ...] = ("--tp-size", "--tp", "--tensor-parallel-size")
+    pipeline: tuple[str, ...] = ("--pp-size", "--pp", "--pipeline-parallel-size")
+    prefixes: bool = False
+
+    def arity_of(self, flag: str) -> Arity | None:
+        """The arity of a flag or of its unique prefix; None when the dialect doesn't know it."""
+        found = self.arity.get(flag)
+        if found is None and self.prefixes and flag.startswith("--"):
+            matches = {self.arity[name] for name in self.arity if name.startswith(flag)}
+            found = matches.pop() if len(matches) == 1 else None
+        return found
+
+
+NULL_DIALECT = Dialect()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Words that belong together: a flag with its values, or one positional word (`key` is "")."""
+
+    key: str
+    words: tuple[str, ...]
+    open_ended: bool = False
+    """A bare flag that would take the next word if that were no flag."""
+
+
+_NUMBER = re.compile(r"-\d|-\.\d")
+_WORD = re.compile(r"""(?:[^\s"']+|"[^"]*"|'[^']*')+""")
+_CONTINUED = re.compile(r"\s*\\\s*$")
+
+
+def parse(argv: Sequence[str], dialect: Dialect = NULL_DIALECT) -> list[Group]:
+    """Group words into flags and positionals; everything after `--` is positional."""
+    groups: list[Group] = []
+    at = 0
+    while at < len(argv):
+        word = argv[at]
+        if word == "--":
+            groups.extend(Group("", (rest,)) for rest in argv[at:])
+            break
+        taken = _read_group(argv, at, dialect) if _is_flag(word) else Group("", (word,))
+        groups.append(taken)
+        at += len(taken.words)
+    return groups
+
+
+def _is_flag(word: str) -> bool:
+    return word.startswith("-") and word != "-" and not _NUMBER.match(word)
+
+
+def _key_of(word: str) -> str:
+    return re.split(r"[=\s]", word, maxsplit=1)[0]
+
+
+def _read_group(argv: Sequence[str], at: int, dialect: Dialect) -> Group:
+    word = argv[at]
+    key = _key_of(word)
+    if len(key) < len(word):
+        return Group(key, (word,))
+    arity = dialect.arity_of(key)
+    most = {Arity.SWITCH: 0, Arity.MANY: len(argv)}.get(arity, 1) if arity else 1
+    end = at + 1
+    while end < len(argv) and end - at <= most and not _is_flag(argv[end]):
+        end += 1
+    return Group(key, tuple(argv[at:end]), open_ended=end - at == 1 and arity is not Arity.SWITCH)
+
+
+def override(
+    args: Sequence[str], overrides: Sequence[str], dialect: Dialect = NULL_DIALECT
+) -> list[str]:
+    """Set the flags of `overrides` in `args`: same flag, replaced in place; new flag, appended.
+
+    The replacement has the override's form. Other words stay, repeats included; a repeated flag that
+    is overridden collapses at its first position. One multi-line shell string is edited on its lines
+    and keeps being one string.
+    """
+    if not overrides:
+        return list(args)
+    if not args:
+        return list(overrides)
+    if len(args) == 1 and is_script(args[0]):
+        return [_override_script(args[0], overrides, dialect)]
+    edited = _override_groups(parse(args, dialect), _wanted(overrides, dialect))
+    return [word for group in edited for word in group.words]
+
+
+def _wanted(overrides: Sequence[str], dialect: Dialect) -> dict[str, list[Group]]:
+    """The override's groups by key (a positional's key is its text); the last wins unless repeatable."""
+    wanted: dict[str, list[Group]] = {}
+    for group in parse(overrides, dialect):
+        key = group.key or group.words[0]
+        if group.key in dialect.repeatable:
+            wanted.setdefault(key, []).append(group)
+        else:
+            wanted[key] = [group]
+    return wanted
+
+
+def _override_groups(groups: list[Group], wanted: dict[str, list[Group]]) -> list[Group]:
+    edited: list[Group] = []
+    moved: list[Group] = []
+    done: set[str] = set()
+    for at, group in enumerate(groups):
+        key = group.key or group.words[0]
+        if key not in wanted:
+            edited.append(group)
+        elif key not in done:
+            done.add(key)
+            following = groups[at + 1] if at + 1 < len(groups) else None
+            if wanted[key][-1].open_ended and following is not None and not following.key:
+                moved.extend(wanted[key])  # in place it would swallow the next word
+            else:
+                edited.extend(wanted[key])
+    added = [group for key, new in wanted.items() if key not in done for group in new]
+    return _append(edited, [*moved, *added])
+
+
+def _append(groups: list[Group], added: Iterable[Group]) -> list[Group]:
+    """Append, but before `--`, and a positional before bare flags that would take it as value."""
+    cut = next((at for at, group in enumerate(groups) if group.words == ("--",)), len(groups))
+    head, tail = groups[:cut], groups[cut:]
+    for group in added:
+        place = len(head)
+        while not group.key and place and head[place - 1].open_ended:
+            place -= 1
+        head.insert(place, group)
+    return head + tail
+
+
+def is_script(text: str) -> bool:
+    """Whether one argument is a shell string of several lines (or continued ones)."""
+    return "\n" in text.strip() or bool(re.search(r"\\\s", text))
+
+
+def _override_script(text: str, overrides: Sequence[str], dialect: Dialect) -> str:
+    lines, joints = _script_lines(text)
+    wanted = _wanted(overrides, dialect)
+    done: set[str] = set()
+    kept: list[str] = []
+    kept_joints: list[str] = []
+    for line, joint in zip(lines, joints, strict=True):
+        edited = _override_line(line, wanted, done, dialect)
+        if edited:
+            kept.append(edited)
+            kept_joints.append(joint)
+    for key, groups in wanted.items():
+        if key not in done:
+            kept.extend(" ".join(group.words) for group in groups)
+            kept_joints.extend([_JOINT] * len(groups))
+    body = [line + joint for line, joint in zip(kept, kept_joints[1:], strict=False)]
+    return "".join([*body, kept[-1]])
+
+
+_JOINT = " \\\n"
+
+
+def _script_lines(text: str) -> tuple[list[str], list[str]]:
+    """Lines without continuations, and what joins each line to the one before it."""
+    lines: list[str] = []
+    joints: list[str] = []
+    continued = True
+    for raw in text.split("\n"):
+        line = _CONTINUED.sub("", raw).strip()
+        if line:
+            lines.append(line)
+            joints.append(_JOINT if continued or line.startswith("-") else "\n")
+        continued = bool(_CONTINUED.search(raw)) or (continued and not line)
+    return lines, joints
+
+
+def _override_line(
+    line: str, wanted: dict[str, list[Group]], done: set[str], dialect: Dialect
+) -> str:
+    """One line with its flags replaced; a flag that was replaced on an earlier line is dropped."""
+    groups = parse(_WORD.findall(line), dialect)
+    if not any((group.key or group.words[0]) in wanted for group in groups):
+        return line
+    edited: list[Group] = []
+    for group in groups:
+        key = group.key or group.words[0]
+        if key not in wanted:
+            edited.append(group)
+        elif key not in done:
+            done.add(key)
+            edited.extend(wanted[key])
+    return " ".join(word for group in edited for word in group.words)
+
+
+def set_value(argv: Sequence[str], spellings: Sequence[str], value: int) -> list[str] | None:
+    """Rewrite the value of the first spelling found, once; None when there is nothing to rewrite.
+
+    Looks for the spellings in their order. Forms: `--flag=value` (stays so), `--flag` followed by a
+    value, and inside a multi-line first element `--flag=N` or `--flag N` (becomes `--flag=N`). Never
+    adds a flag, and matches whole flags only.
+    """
+    end = argv.index("--") if "--" in argv else len(argv)
+    for flag in spellings:
+        if argv and is_script(argv[0]):
+            pattern = rf"(?<![^\s\"']){re.escape(flag)}(?:=|[ \t]+)(?![-\\])[^\s\\\"']+"
+            text, count = re.subn(pattern, f"{flag}={value}", argv[0], count=1)
+            if count:
+                return [text, *argv[1:]]
+        for at, word in enumerate(argv[:end]):
+            if word.startswith(flag + "="):
+                return [*argv[:at], f"{flag}={value}", *argv[at + 1 :]]
+            if word == flag and at + 1 < end and not _is_flag(argv[at + 1]):
+                return [*argv[: at + 1], str(value), *argv[at + 2 :]]
+    return None

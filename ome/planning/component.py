@@ -1,0 +1,143 @@
+"""One component, from the runtime's and the service's settings to a finished pod.
+
+Source: OME serving-runtimes document (v1.3). Every step copies; inputs are never changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ome.merging.container import DEFAULT_RUNNER_NAME, fold, merge_component
+from ome.merging.schema import POD_FIELDS
+from ome.planning.context import ComponentRefused, ServiceContext
+from ome.planning.metadata import component_annotations, component_labels
+from ome.planning.modes import RAW, component_mode
+from ome.planning.names import component_name
+from ome.planning.podbuild import PodBuild
+from ome.planning.scaling import Scaling, budget_policy, component_scaling
+from ome.planning.trace import Trace
+
+__all__ = ["Component", "build_component"]
+
+Json = Mapping[str, Any]
+
+SERVICE_LAYER = "InferenceService"
+_TRACED_POD = POD_FIELDS | {"runner"}
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A component ready to be rendered: its merged settings and its pod."""
+
+    name: str
+    object_name: str
+    mode: str
+    settings: Json
+    pod: dict[str, Any]
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    scaling: Scaling
+    budget: Mapping[str, Any] | None
+
+    @property
+    def fixed_replicas(self) -> int | None:
+        """The workload's replica count, when no autoscaler owns it."""
+        return self.scaling.fixed_replicas
+
+
+def build_component(
+    context: ServiceContext, name: str, provenance: dict[str, tuple[Any, str]] | None = None
+) -> Component:
+    """Merge, edit and check one declared component. Raises ComponentRefused.
+
+    With a `provenance` mapping, fills it with the value and the layer of every leaf.
+    """
+    trace = Trace() if provenance is not None else None
+    settings = _merge(context, name, trace)
+    budget = budget_policy(context, name, settings)
+    mode = component_mode(name, settings, context.spec.get("deploymentMode"))
+    if mode != RAW:
+        raise _unsupported(name, mode)
+    scaling = component_scaling(context, name, settings)
+    labels = component_labels(context, name, settings)
+    annotations = component_annotations(context, settings)
+    leader = settings.get("leader")
+    part = "leader" if isinstance(leader, dict) and name != "router" else ""
+    pod_trace = trace.take(part, _TRACED_POD) if trace is not None else None
+    pod = PodBuild(context, name, settings, part, pod_trace).run(annotations)
+    if trace is not None and pod_trace is not None and provenance is not None:
+        _trace_settings(context, trace, settings, scaling, labels, annotations)
+        prefix = f"{part}." if part else ""
+        provenance.update(trace.result())
+        provenance.update({prefix + path: leaf for path, leaf in pod_trace.result().items()})
+    return Component(
+        name=name,
+        object_name=component_name(context.service.name, name),
+        mode=mode,
+        settings=settings,
+        pod=pod,
+        labels=labels,
+        annotations=annotations,
+        scaling=scaling,
+        budget=budget,
+    )
+
+
+def _unsupported(name: str, mode: str) -> ComponentRefused:
+    return ComponentRefused.because(
+        "DeploymentModeUnsupported",
+        f"the {name} resolves to deployment mode {mode}, which this version of OME doesn't render",
+        path=f"spec.{name}",
+        fix=f"set spec.deploymentMode or the {name}'s annotation ome.io/deploymentMode to {RAW}",
+        reason="DeploymentModeError",
+    )
+
+
+def _merge(context: ServiceContext, name: str, trace: Trace | None) -> dict[str, Any]:
+    """The runtime's config under the service's component; its pod fields under leader and worker."""
+    merged = merge_component(context.config(name), context.declared(name) or {})
+    if isinstance(runner := merged.get("runner"), dict) and not runner.get("name"):
+        merged = {**merged, "runner": {"name": DEFAULT_RUNNER_NAME, **runner}}
+    folded = fold(merged, context.runtime_spec.get("schedulerName"))
+    if trace is not None:
+        _trace_merge(context, name, trace, merged, folded)
+    return folded
+
+
+def _trace_merge(
+    context: ServiceContext, name: str, trace: Trace, merged: Json, folded: Json
+) -> None:
+    so_far: dict[str, Any] = {}
+    for runtime in context.resolution.chain:
+        layer = (runtime.raw.get("spec") or {}).get(f"{name}Config") or {}
+        so_far = merge_component(so_far, layer)
+        trace.merged(str(runtime.ref), layer, so_far)
+    trace.merged(SERVICE_LAYER, context.declared(name) or {}, merged)
+    for part in ("leader", "worker"):
+        if part in folded:
+            trace.folded(part, folded[part])
+    trace.changed(str(context.resolution.runtime.ref), folded)
+
+
+def _trace_settings(
+    context: ServiceContext,
+    trace: Trace,
+    settings: Json,
+    scaling: Scaling,
+    labels: Mapping[str, str],
+    annotations: Mapping[str, str],
+) -> None:
+    for field, own, final in (
+        ("labels", context.service.labels, labels),
+        ("annotations", context.service.annotations, annotations),
+    ):
+        merged = {**own, **(settings.get(field) or {})}
+        trace.changed(SERVICE_LAYER, {key: merged[key] for key in merged if key in final}, field)
+        trace.changed("OME", dict(final), field)
+    for field, value in (("minReplicas", scaling.least), ("maxReplicas", scaling.most)):
+        if value is not None:
+            trace.changed("configuration", value, field)
+    if not settings.get("autoscaler"):
+        trace.changed("OME", dict(scaling.block), "autoscaler")

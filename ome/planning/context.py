@@ -1,0 +1,107 @@
+"""What one service's planning works with, and how a component is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+from ome.api import API_VERSION, InferenceService, ObjectRef, Problem
+from ome.engines.engines import Engines
+from ome.merging.placeholders import Context as Metadata
+from ome.resolution.resolve import Resolution
+from ome.snapshot import Snapshot
+
+__all__ = ["COMPONENTS", "ComponentRefused", "ServiceContext"]
+
+Json = Mapping[str, Any]
+
+# In the order they are handled.
+COMPONENTS: Final = ("engine", "decoder", "router")
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentRefused(Exception):
+    """A component can't be rendered: it, what comes after it and the ingress step are held.
+
+    `reason` is the reason of the event that reports it.
+    """
+
+    problems: tuple[Problem, ...]
+    reason: str = "InternalError"
+
+    @classmethod
+    def because(
+        cls, code: str, message: str, *, path: str = "", fix: str = "", reason: str = ""
+    ) -> ComponentRefused:
+        """A refusal with one problem; the planner adds the service and the component."""
+        return cls((Problem(code, message, path=path, fix=fix),), reason or "InternalError")
+
+    def __str__(self) -> str:
+        return "; ".join(problem.message for problem in self.problems)
+
+
+@dataclass(frozen=True)
+class ServiceContext:
+    """One service with what was resolved for it, and the warnings that planning leaves."""
+
+    snapshot: Snapshot
+    engines: Engines
+    service: InferenceService
+    resolution: Resolution
+    warnings: list[Problem] = field(default_factory=list)
+
+    @property
+    def ref(self) -> ObjectRef:
+        """The service."""
+        return self.service.ref
+
+    @cached_property
+    def spec(self) -> Json:
+        """The service's own spec."""
+        return self.service.raw.get("spec") or {}
+
+    @cached_property
+    def runtime_spec(self) -> Json:
+        """The effective spec of its runtime."""
+        return self.resolution.spec
+
+    @cached_property
+    def model_spec(self) -> Json | None:
+        """The spec of its model, if it has one."""
+        model = self.resolution.model
+        return None if model is None else model.raw.get("spec") or {}
+
+    @cached_property
+    def metadata(self) -> Metadata:
+        """What placeholders can name."""
+        service = self.service
+        return Metadata(service.name, service.namespace, service.labels, service.annotations)
+
+    @cached_property
+    def owner(self) -> dict[str, Any]:
+        """The owner reference of everything that the service owns."""
+        reference = {
+            "apiVersion": API_VERSION,
+            "kind": self.service.KIND,
+            "name": self.service.name,
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+        if uid := self.service.uid:
+            reference["uid"] = uid
+        return reference
+
+    def declared(self, component: str) -> Json | None:
+        """The service's own settings of a component; None when it doesn't declare it."""
+        own = self.spec.get(component)
+        return own if isinstance(own, dict) else None
+
+    def config(self, component: str) -> Json:
+        """The runtime's settings of a component."""
+        return self.runtime_spec.get(f"{component}Config") or {}
+
+    def warn(self, code: str, message: str, *, path: str = "", fix: str = "") -> None:
+        """Leave an advisory about the service."""
+        self.warnings.append(Problem(code, message, self.ref, path, fix))

@@ -1,0 +1,226 @@
+"""The planner: one pure function from a snapshot to what one service asks for.
+
+Components are handled engine → decoder → router, then the ingress step. A refusal holds its
+component and everything after it; what runs stays as it is. Source: OME "How OME works" and
+inference-services documents (v1.3).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+from ome.api import InferenceService, Problem
+from ome.engines.engines import Engines
+from ome.planning import objects
+from ome.planning.component import Component, build_component
+from ome.planning.context import COMPONENTS, ComponentRefused, ServiceContext
+from ome.planning.modes import VIRTUAL, declared_mode
+from ome.planning.names import MAX_NAME
+from ome.planning.plan import Action, Apply, Event, Hold, Plan, Provenance, Remove
+from ome.planning.scaling import autoscaler_object
+from ome.resolution.refusals import Refused
+from ome.resolution.resolve import Resolution, resolve
+from ome.snapshot import Snapshot
+
+__all__ = ["plan"]
+
+Json = dict[str, Any]
+
+_INGRESS: Final = "ingress"
+_NAME: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_CLUSTER_LOCAL: Final = "networking.knative.dev/visibility"
+_DISABLE_INGRESS: Final = "ome.io/ingress-disable-creation"
+
+
+def plan(
+    snapshot: Snapshot, service: InferenceService, engines: Engines, *, provenance: bool = False
+) -> Plan:
+    """What a service asks for, given everything in the snapshot. Never raises for what users wrote.
+
+    With `provenance` the plan says for every leaf which layer set it; that costs several renders.
+    """
+    if declared_mode(service.annotations) == VIRTUAL:
+        return _virtual(service)
+    try:
+        _check_service(service)
+        resolution = resolve(snapshot, service)
+    except Refused as refused:
+        return _held(service, refused)
+    context = ServiceContext(snapshot, engines, service, resolution)
+    return _ServicePlan(context, provenance=provenance).run()
+
+
+def _virtual(service: InferenceService) -> Plan:
+    """VirtualDeployment: somebody else runs the workload, OME creates nothing."""
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "VirtualDeployment",
+        "message": "InferenceService is in VirtualDeployment mode",
+    }
+    actions: dict[str, Action] = {name: Remove() for name in (*COMPONENTS, _INGRESS)}
+    return Plan(service.ref, actions, conditions=(ready,))
+
+
+def _check_service(service: InferenceService) -> None:
+    """What no resolution can mend: the name, and a service without an engine."""
+    name = service.name
+    if not _NAME.fullmatch(name):
+        text = f'invalid InferenceService name "{name}", must match "{_NAME.pattern}"'
+        raise Refused(
+            Problem("InvalidName", text, service.ref, "metadata.name"), "InternalError", text
+        )
+    if len(name) > MAX_NAME:
+        text = f'InferenceService name "{name}" has {len(name)} characters; Services and labels hold 63'
+        raise Refused(
+            Problem("NameTooLong", text, service.ref, "metadata.name"), "InternalError", text
+        )
+    spec = service.raw.get("spec") or {}
+    if not isinstance(spec.get("engine"), dict):
+        denial = ""
+        if isinstance(spec.get("decoder"), dict):
+            denial = "decoder cannot be specified without engine"
+        problem = Problem(
+            "EngineRequired",
+            "engine component is required",
+            service.ref,
+            "spec.engine",
+            "add engine: {}",
+        )
+        raise Refused(problem, "DeploymentModeError", denial)
+
+
+def _held(service: InferenceService, refused: Refused) -> Plan:
+    held = Hold((refused.problem,))
+    conditions: tuple[Json, ...] = ()
+    if refused.reason == "RuntimeNotFound":
+        conditions = (
+            {
+                "type": "RuntimeReady",
+                "status": "False",
+                "severity": "Info",
+                "reason": refused.reason,
+                "message": refused.problem.message,
+            },
+        )
+    return Plan(
+        service.ref,
+        {name: held for name in (*COMPONENTS, _INGRESS)},
+        conditions=conditions,
+        events=(Event("Warning", refused.reason, refused.problem.message),),
+        denial=refused.denial or refused.problem.message,
+    )
+
+
+class _ServicePlan:
+    """Plans the components of one resolved service, in order."""
+
+    def __init__(self, context: ServiceContext, *, provenance: bool) -> None:
+        self._context = context
+        self._provenance: dict[str, dict[str, tuple[Any, str]]] | None = {} if provenance else None
+        self._actions: dict[str, Action] = {}
+        self._parts: dict[str, Component] = {}
+        self._events: list[Event] = []
+
+    def run(self) -> Plan:
+        """The plan."""
+        context = self._context
+        context.warnings.extend(context.resolution.advisories)
+        refused: Hold | None = None
+        for name in COMPONENTS:
+            if context.declared(name) is None:
+                self._actions[name] = Remove()
+            elif refused is not None:
+                self._actions[name] = refused
+            else:
+                self._actions[name] = action = self._component(name)
+                refused = action if isinstance(action, Hold) else None
+        self._actions[_INGRESS] = refused or self._ingress()
+        return Plan(
+            service=context.ref,
+            actions=self._actions,
+            conditions=self._conditions(refused),
+            events=tuple(self._events),
+            warnings=tuple(dict.fromkeys(context.warnings)),
+            decision=_decision(context.resolution),
+            provenance=dict[str, Provenance](self._provenance or {}),
+        )
+
+    def _component(self, name: str) -> Action:
+        leaves: dict[str, tuple[Any, str]] | None = None if self._provenance is None else {}
+        try:
+            part = build_component(self._context, name, leaves)
+        except ComponentRefused as refused:
+            problems = tuple(replace(item, ref=self._context.ref) for item in refused.problems)
+            self._events.append(Event("Warning", refused.reason, problems[0].message))
+            return Hold(problems)
+        self._parts[name] = part
+        if self._provenance is not None and leaves is not None:
+            self._provenance[name] = leaves
+        return Apply(tuple(_raw_objects(self._context, part)))
+
+    def _ingress(self) -> Action:
+        """The Service named after the InferenceService, while ingress creation is off."""
+        service = self._context.service
+        if service.labels.get(_CLUSTER_LOCAL) == "cluster-local":
+            return Remove()
+        if not self._ingress_disabled():
+            self._context.warn(
+                "IngressNotRendered",
+                "ingress creation is on, but this version of OME renders no Ingress or HTTPRoute",
+                path="metadata.annotations" if _DISABLE_INGRESS in service.annotations else "",
+                fix="set disableIngressCreation in the ingress configuration to get a Service instead",
+            )
+            return Remove()
+        target = "router" if "router" in self._parts else "engine"
+        port = objects.service_ports(self._parts[target].pod)[0]["port"]
+        return Apply((objects.external_service(self._context, target, port),))
+
+    def _ingress_disabled(self) -> bool:
+        override = self._context.service.annotations.get(_DISABLE_INGRESS)
+        if override is not None:
+            return override.lower() == "true"
+        return self._context.snapshot.config.ingress.creation_disabled
+
+    def _conditions(self, refused: Hold | None) -> tuple[Json, ...]:
+        if refused is not None or not self._ingress_disabled():
+            return ()
+        return (
+            {
+                "type": "IngressReady",
+                "status": "True",
+                "reason": "IngressDisabled",
+                "message": "Ingress creation is disabled, using external service for access",
+            },
+        )
+
+
+def _raw_objects(context: ServiceContext, part: Component) -> Iterator[Json]:
+    """A RawDeployment component's objects, in the order they are applied."""
+    if part.name == "router":
+        yield from objects.router_access(context, part)
+    yield objects.deployment(context, part)
+    yield objects.service(context, part)
+    if part.budget:
+        yield objects.pod_disruption_budget(context, part, part.budget)
+    if context.snapshot.is_served("monitoring.coreos.com/v1", "PodMonitor"):
+        yield objects.pod_monitor(context, part)
+    metadata = objects.metadata(context, part.object_name, part.labels)
+    scaler = autoscaler_object(part.scaling, metadata, part.object_name)
+    if scaler is not None:
+        yield scaler
+
+
+def _decision(resolution: Resolution) -> Json:
+    """What the service is served with, and by which way it was found."""
+    decision: Json = {
+        "selection": "Selected" if resolution.auto_selected else "Explicit",
+        "runtime": str(resolution.runtime.ref),
+        "chain": [str(runtime.ref) for runtime in resolution.chain],
+    }
+    if resolution.model is not None:
+        decision["model"] = str(resolution.model.ref)
+    return decision

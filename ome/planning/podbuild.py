@@ -1,0 +1,205 @@
+"""The steps from a component's merged settings to its finished, checked pod spec."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ome.api import Problem
+from ome.engines.types import Container, PodView
+from ome.merging.container import place_runner, pod_fields_of
+from ome.merging.injection import count_accelerators, set_env
+from ome.merging.placeholders import MalformedPlaceholder, expand
+from ome.planning.accelerators import pick_accelerator
+from ome.planning.context import ComponentRefused, ServiceContext
+from ome.planning.model import ModelMount, model_mount, overlay_mounts
+from ome.planning.names import component_name
+from ome.planning.pod import (
+    PROBE_PROFILE,
+    select_nodes,
+    with_affinity,
+    with_defaults,
+    with_volumes,
+)
+from ome.planning.podchecks import check_pod
+from ome.planning.runner import OME, RunnerEdits, edit_runner
+from ome.planning.trace import Trace
+
+__all__ = ["PodBuild", "view_of"]
+
+Json = Mapping[str, Any]
+
+
+class PodBuild:
+    """The pipeline of one component's pod.
+
+    `part` is "leader" when the pod is that of a leader, else ""; `trace` holds the pod's leaves when
+    somebody asks where they come from.
+    """
+
+    def __init__(
+        self, context: ServiceContext, name: str, settings: Json, part: str, trace: Trace | None
+    ) -> None:
+        self._context, self._name, self._settings = context, name, settings
+        self._part, self._trace = part, trace
+        self._own: Json = context.declared(name) or {}
+        self._is_router = name == "router"
+        self._model: ModelMount | None = None
+        self._overlays: Mapping[str, ModelMount] = {}
+        self._accelerator = None if self._is_router else pick_accelerator(context, name)
+        model = context.resolution.model
+        if model is not None and not self._is_router:
+            self._model = model_mount(model, context.service.namespace)
+            self._overlays = overlay_mounts(context)
+
+    def run(self, annotations: Mapping[str, str]) -> dict[str, Any]:
+        """The pod spec. Raises ComponentRefused when Kubernetes wouldn't take it."""
+        level: Json = self._settings[self._part] if self._part else self._settings
+        pod, serving = self._place(level)
+        pod = self._expand_placeholders(pod, serving)
+        if self._is_router:
+            name = component_name(self._context.service.name, self._name)
+            pod = {**pod, "serviceAccountName": name}
+        else:
+            pod = self._add_model(pod)
+        self._note(OME, pod)
+        grace = self._context.snapshot.config.termination_grace_seconds
+        pod = with_defaults(pod, grace, probes_by_profile=bool(annotations.get(PROBE_PROFILE)))
+        self._note("default", pod)
+        if found := check_pod(pod):
+            where = f"{self._name} pod: "
+            raise ComponentRefused(tuple(replace(item, path=where + item.path) for item in found))
+        self._report(pod, serving)
+        return pod
+
+    def _note(self, layer: str, value: Json, at: str = "") -> None:
+        if self._trace is not None:
+            self._trace.changed(layer, value, at)
+
+    def _place(self, level: Json) -> tuple[dict[str, Any], str]:
+        """The pod with its edited runner, and the name of the container that serves."""
+        pod = pod_fields_of(level)
+        runner = level.get("runner")
+        if isinstance(runner, dict):
+            edited = self._edit_runner(runner)
+            placed = place_runner(pod, edited)
+            if self._trace is not None:
+                self._trace.moved("runner", f"containers[{edited['name']}]")
+                self._trace.changed("InferenceService", placed)
+            return placed, edited["name"]
+        if pod.get("containers"):
+            return pod, pod["containers"][0].get("name") or ""
+        raise ComponentRefused.because(
+            "NoContainer",
+            "no containers found in pod spec and no runner spec provided",
+            path=f"spec.{self._name}.runner",
+            fix=f"give the runtime's {self._name}Config or the service's {self._name} a runner",
+        )
+
+    def _edit_runner(self, runner: dict[str, Any]) -> dict[str, Any]:
+        if self._is_router:
+            config = self._settings.get("config") or {}
+            edited = set_env(runner, config) if config else runner
+            self._note(OME, edited, "runner")
+            return edited
+        worker = self._settings.get("worker")
+        size = worker.get("size", 1) if isinstance(worker, dict) else 0
+        edits = RunnerEdits(
+            model=self._model,
+            overlays=self._overlays,
+            accelerator=self._accelerator,
+            takes_class_resources=not self._sets_resources(),
+            pods_per_replica=1 + size,
+            accelerator_names=self._context.snapshot.config.accelerator_resources,
+        )
+        dialect = self._context.engines.recognise(view_of(runner)).dialect
+        edited = runner
+        for layer, edited in edit_runner(runner, edits, dialect):
+            self._note(layer, edited, "runner")
+        return edited
+
+    def _sets_resources(self) -> bool:
+        """Whether the service sets resources on its runner (or, with a leader, on the leader's)."""
+        levels = [self._own, self._own.get(self._part) or {}] if self._part else [self._own]
+        found = [(level.get("runner") or {}).get("resources") or {} for level in levels]
+        return any(value for resources in found for value in resources.values())
+
+    def _expand_placeholders(self, pod: dict[str, Any], serving: str) -> dict[str, Any]:
+        where = f"{self._name} container {serving}"
+        foreign: list[str] = []
+        containers = list(pod["containers"])
+        at = next(i for i, item in enumerate(containers) if item.get("name") == serving)
+        try:
+            containers[at] = expand(containers[at], self._context.metadata, foreign)
+        except MalformedPlaceholder as error:
+            raise ComponentRefused.because(
+                "PlaceholderMalformed", str(error), path=f"{where}: {error.path}", fix=error.hint
+            ) from None
+        for path in foreign:
+            self._context.warn(
+                "ForeignTemplate",
+                "template text that is no placeholder of OME's is passed on unchanged",
+                path=f"{where}: {path}",
+            )
+        pod = {**pod, "containers": containers}
+        self._note("placeholder", pod)
+        return pod
+
+    def _add_model(self, pod: dict[str, Any]) -> dict[str, Any]:
+        """Volumes, node selector and affinity of engines and decoders."""
+        mounts = [self._model, *self._overlays.values()] if self._model else []
+        pod = with_volumes(pod, [mount for mount in mounts if mount])
+        own = [self._own.get("nodeSelector") or {}]
+        if self._part:
+            own.append((self._own.get(self._part) or {}).get("nodeSelector") or {})
+        runtime = self._context.runtime_spec.get("nodeSelector") or {}
+        if self._trace is not None:
+            self._note(OME, select_nodes(pod, self._model, {}, None, own))
+            layer = str(self._context.resolution.runtime.ref)
+            self._note(layer, select_nodes(pod, self._model, runtime, None, own))
+        pod = select_nodes(pod, self._model, runtime, self._accelerator, own)
+        pod = with_affinity(pod, self._accelerator, own_affinity=bool(self._own.get("affinity")))
+        if self._accelerator:
+            self._note(f"AcceleratorClass/{self._accelerator.name}", pod)
+        return pod
+
+    def _report(self, pod: Json, serving: str) -> None:
+        """Leave the findings of the engine that owns the serving container as warnings."""
+        engines = self._context.engines
+        container = next(item for item in pod["containers"] if item.get("name") == serving)
+        recognised = engines.recognise(view_of(container))
+        problems = list(recognised.problems)
+        if recognised.engine is not None and recognised.detection is not None:
+            names = self._context.snapshot.config.accelerator_resources
+            count = count_accelerators(container, names)
+            view = PodView(self._name, container, pod, count, recognised.detection)
+            findings, failures = engines.findings(recognised.engine, view)
+            problems.extend(failures)
+            where = f"{self._name} container {serving}"
+            problems.extend(
+                Problem(
+                    finding.code,
+                    finding.message,
+                    path=f"{where}: {finding.path}" if finding.path else where,
+                    fix=finding.fix,
+                )
+                for finding in findings
+            )
+        for problem in problems:
+            self._context.warn(problem.code, problem.message, path=problem.path, fix=problem.fix)
+
+
+def view_of(container: Json) -> Container:
+    """What engine plugins see of a container."""
+    env = {
+        item["name"]: item["value"]
+        for item in container.get("env") or ()
+        if isinstance(item.get("value"), str)
+    }
+    return Container(
+        image=container.get("image") or "",
+        command=tuple(container.get("command") or ()),
+        args=tuple(container.get("args") or ()),
+        env=env,
+    )

@@ -1,0 +1,162 @@
+"""What Kubernetes would refuse in a rendered pod, found before anything is written.
+
+Each check is one function from a pod spec to problems; the order of `CHECKS` is the order of the
+messages. Paths are relative to the pod spec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from ome.api import Problem
+from ome.api.quantities import InvalidQuantity, parse_quantity
+
+__all__ = ["CHECKS", "check_pod"]
+
+Json = Mapping[str, Any]
+
+_HANDLERS: Final = ("exec", "grpc", "httpGet", "tcpSocket")
+_PROBES: Final = ("startupProbe", "readinessProbe", "livenessProbe")
+
+
+def check_pod(pod: Json) -> tuple[Problem, ...]:
+    """Every problem of a pod spec."""
+    return tuple(problem for check in CHECKS for problem in check(pod))
+
+
+def _containers(pod: Json) -> Iterator[tuple[str, Json]]:
+    for kind in ("initContainers", "containers"):
+        for container in pod.get(kind) or ():
+            yield f"{kind}[{container.get('name')}]", container
+
+
+def _keys(value: Json, *but: str) -> list[str]:
+    return [name for name in value if name not in but and value[name] is not None]
+
+
+def check_images(pod: Json) -> Iterator[Problem]:
+    """Every container needs an image."""
+    for path, container in _containers(pod):
+        if not container.get("image"):
+            text = f'container "{container.get("name")}" has no image'
+            fix = "set it in the runtime's or the service's runner"
+            yield Problem("ImageMissing", text, path=f"{path}.image", fix=fix)
+
+
+def check_volume_sources(pod: Json) -> Iterator[Problem]:
+    """A volume has one source: a merge that switches it leaves both."""
+    for volume in pod.get("volumes") or ():
+        sources = _keys(volume, "name")
+        if len(sources) > 1:
+            name = volume.get("name")
+            text = f'volume "{name}" has {len(sources)} sources after the merge: {_and(sources)}'
+            fix = "a layer can't switch a volume's source: use another name for the new volume"
+            yield Problem("VolumeSourceConflict", text, path=f"volumes[{name}]", fix=fix)
+
+
+def check_mounts(pod: Json) -> Iterator[Problem]:
+    """A mount needs its volume, and a path takes one mount."""
+    volumes = {volume.get("name") for volume in pod.get("volumes") or ()}
+    for path, container in _containers(pod):
+        seen: dict[str, str] = {}
+        for mount in container.get("volumeMounts") or ():
+            name, where = mount.get("name"), mount.get("mountPath")
+            at = f"{path}.volumeMounts[{where}]"
+            if name not in volumes:
+                text = f'mount {where} names volume "{name}", which the pod doesn\'t have'
+                yield Problem("VolumeMissing", text, path=at, fix=f'add a volume "{name}"')
+            if where in seen:
+                text = f'volumes "{seen[where]}" and "{name}" are both mounted at {where}'
+                yield Problem("MountPathTaken", text, path=at, fix="mount one of them elsewhere")
+            seen.setdefault(where, name)
+
+
+def check_ports(pod: Json) -> Iterator[Problem]:
+    """Port names and numbers are unique in a container; with host networking, in the pod."""
+    taken: dict[tuple[int, str], str] = {}
+    for path, container in _containers(pod):
+        names: dict[str, int] = {}
+        if not pod.get("hostNetwork"):
+            taken = {}
+        for port in container.get("ports") or ():
+            number, name = port.get("containerPort"), port.get("name")
+            key = (number, port.get("protocol") or "TCP")
+            if key in taken:
+                text = f"port {number}/{key[1]} is declared twice ({taken[key]} and {name or 'unnamed'})"
+                yield Problem("PortConflict", text, path=f"{path}.ports", fix="remove one of them")
+            taken.setdefault(key, name or "unnamed")
+            if name and name in names:
+                text = f'ports {names[name]} and {number} are both named "{name}"'
+                fix = "ports merge by containerPort: name the new port differently"
+                yield Problem("PortNameTaken", text, path=f"{path}.ports[{number}].name", fix=fix)
+            elif name:
+                names[name] = number
+
+
+def check_env_sources(pod: Json) -> Iterator[Problem]:
+    """A variable has a value or a source: a merge that switches leaves both."""
+    for path, container in _containers(pod):
+        for item in container.get("env") or ():
+            if item.get("value") and item.get("valueFrom"):
+                name = item.get("name")
+                text = f'variable "{name}" has both value and valueFrom after the merge'
+                fix = "a layer can't switch a variable's source: use another name"
+                yield Problem("EnvSourceConflict", text, path=f"{path}.env[{name}]", fix=fix)
+
+
+def check_probe_handlers(pod: Json) -> Iterator[Problem]:
+    """A probe has one handler: a merge that switches it leaves both."""
+    for path, container in _containers(pod):
+        for probe in _PROBES:
+            value = container.get(probe)
+            handlers = [name for name in _HANDLERS if name in (value or {})]
+            at = f"{path}.{probe}"
+            if len(handlers) > 1:
+                text = f"{probe} has {len(handlers)} handlers after the merge: {_and(handlers)}"
+                fix = "a layer can't switch a probe's handler: keep the runtime's kind"
+                yield Problem("ProbeHandlerConflict", text, path=at, fix=fix)
+            elif value and not handlers:
+                text = f"{probe} has no handler"
+                fix = "add httpGet, tcpSocket, grpc or exec"
+                yield Problem("ProbeHandlerMissing", text, path=at, fix=fix)
+
+
+def check_resources(pod: Json) -> Iterator[Problem]:
+    """Quantities parse, and no request is above its limit (a merge can raise only one of them)."""
+    for path, container in _containers(pod):
+        resources = container.get("resources") or {}
+        amounts: dict[str, dict[str, Any]] = {"requests": {}, "limits": {}}
+        for kind, read in amounts.items():
+            for name, value in (resources.get(kind) or {}).items():
+                try:
+                    read[name] = parse_quantity(value)
+                except InvalidQuantity as error:
+                    at = f"{path}.resources.{kind}[{name}]"
+                    yield Problem(
+                        "QuantityInvalid", str(error), path=at, fix="write 2, 500m or 80Gi"
+                    )
+        for name, amount in amounts["requests"].items():
+            limit = amounts["limits"].get(name)
+            if limit is not None and amount > limit:
+                text = (
+                    f"{name} requests {resources['requests'][name]}, "
+                    f"above its limit {resources['limits'][name]}"
+                )
+                at = f"{path}.resources.requests[{name}]"
+                yield Problem("RequestAboveLimit", text, path=at, fix="raise the limit as well")
+
+
+def _and(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]])
+
+
+CHECKS: Final[tuple[Callable[[Json], Iterator[Problem]], ...]] = (
+    check_images,
+    check_volume_sources,
+    check_mounts,
+    check_ports,
+    check_env_sources,
+    check_probe_handlers,
+    check_resources,
+)

@@ -1,0 +1,119 @@
+"""Why a service can't be resolved, as data: one constructor per documented refusal.
+
+Messages are exact (OME documents v1.3: "Reference a runtime explicitly", "Runtime inheritance",
+"Troubleshoot runtime selection"). `reason` is the reason of the condition or event that reports the
+refusal; `denial` is what the admission webhook says where it words it differently.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ome.api import ObjectRef, Problem
+from ome.resolution.inheritance import BrokenChain
+
+__all__ = ["Refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused(Exception):
+    """Resolution stops: nothing is rendered and what runs stays as it is."""
+
+    problem: Problem
+    reason: str
+    denial: str = ""
+
+    def __str__(self) -> str:
+        return self.problem.message
+
+
+def runtime_not_found(service: ObjectRef, name: str, kind: str) -> Refused:
+    """The named runtime exists in none of the scopes that its kind looks in."""
+    if kind == "ServingRuntime":
+        text = f"ServingRuntime {name} not found in namespace {service.namespace}"
+    else:
+        text = f"runtime {name} not found in namespace {service.namespace} or at cluster scope"
+    problem = Problem("RuntimeNotFound", text, service, path="spec.runtime.name")
+    return Refused(problem, "RuntimeNotFound")
+
+
+def runtime_disabled(service: ObjectRef, runtime: ObjectRef, model: str | None) -> Refused:
+    """The runtime's merged spec says `disabled: true`."""
+    scope = "namespace-scoped" if runtime.namespace else "cluster-scoped"
+    cause = f"{scope} runtime {runtime.name} is disabled"
+    return invalid_runtime(service, runtime.name, model, cause, code="RuntimeDisabled")
+
+
+def invalid_runtime(
+    service: ObjectRef, runtime: str, model: str | None, cause: str, *, code: str
+) -> Refused:
+    """The runtime exists and can't serve; worded with the model when there is one."""
+    if model is None:
+        text = f"Runtime {runtime} failed validation: {cause}"
+    else:
+        text = f"Runtime {runtime} does not support model {model}: {cause}"
+    denial = (
+        cause if model is None else f"runtime {runtime} does not support model {model}: {cause}"
+    )
+    problem = Problem(code, text, service, path="spec.runtime.name")
+    return Refused(problem, "RuntimeValidationError", denial)
+
+
+def model_not_found(service: ObjectRef, name: str) -> Refused:
+    """No model of the name, of either kind."""
+    text = f"No BaseModel or ClusterBaseModel with the name: {name}"
+    denial = (
+        f'referenced model "{name}" not found in namespace "{service.namespace}": ensure a BaseModel '
+        "exists in this namespace or a ClusterBaseModel exists cluster-wide with this name"
+    )
+    problem = Problem("ModelNotFound", text, service, path="spec.model.name")
+    return Refused(problem, "ModelReconcileError", denial)
+
+
+def model_disabled(service: ObjectRef, name: str) -> Refused:
+    """The model says `disabled: true`."""
+    text = f"specified base model {name} is disabled"
+    problem = Problem("ModelDisabled", text, service, path="spec.model.name")
+    return Refused(problem, "ModelReconcileError", f"model {name} is disabled")
+
+
+def nothing_named(service: ObjectRef) -> Refused:
+    """Neither a model nor a runtime."""
+    text = "InferenceService must specify spec.runtime when spec.model is omitted"
+    problem = Problem("ModelOrRuntimeRequired", text, service, path="spec")
+    return Refused(
+        problem, "RuntimeSelectionError", "at least one of spec.model or spec.runtime must be set"
+    )
+
+
+def no_runtime_named(service: ObjectRef, model: str) -> Refused:
+    """A model and no runtime: OME would have to choose, which this version doesn't do yet."""
+    text = f"spec.runtime.name is not set: this version of OME doesn't choose a runtime for model {model}"
+    problem = Problem(
+        "RuntimeNotNamed",
+        text,
+        service,
+        path="spec.runtime",
+        fix="name a runtime in spec.runtime.name",
+    )
+    return Refused(problem, "RuntimeSelectionError")
+
+
+def broken_chain(
+    service: ObjectRef, runtime: str, model: str | None, broken: BrokenChain
+) -> Refused:
+    """The runtime's inheritance chain doesn't resolve."""
+    if model is not None:
+        return invalid_runtime(service, runtime, model, broken.message, code=broken.reason)
+    problem = Problem(broken.reason, broken.message, service, path="spec.runtime.name")
+    return Refused(problem, "RuntimeFetchError")
+
+
+def pin_not_applied(service: ObjectRef) -> Problem:
+    """A pinned service is rendered from the live runtime, since no revisions are at hand."""
+    return Problem(
+        "PinNotApplied",
+        "autoSync is false, but no stored revisions are at hand: rendered from the live runtime",
+        service,
+        path="spec.runtime.autoSync",
+    )

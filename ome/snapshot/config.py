@@ -1,0 +1,160 @@
+"""The controller's configuration: the ConfigMap `inferenceservice-config`, parsed once per change.
+
+Each key holds one JSON document as text; unknown members are ignored. Source: OME "Configure the
+controller" document (v1.3). Every setting has the value that holds when nothing is configured.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ome.api.problems import ObjectRef, OmeError, Problem
+
+__all__ = ["CONFIG_NAME", "Config", "IngressConfig", "InvalidConfig", "parse_config"]
+
+CONFIG_NAME: Final = "inferenceservice-config"
+_COMPONENTS: Final = ("engine", "decoder", "router")
+
+
+class InvalidConfig(OmeError):
+    """The ConfigMap can't be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngressConfig:
+    """The parts of `ingress` that rendering reads."""
+
+    creation_disabled: bool = True
+    domain: str = "svc.cluster.local"
+    url_scheme: str = "http"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Defaults for rendering; replica counts and seconds are None where nothing is configured."""
+
+    min_replicas: int | None = None
+    max_replicas: Mapping[str, int] = field(default_factory=dict)
+    termination_grace_seconds: int | None = None
+    accelerator_resources: tuple[str, ...] = ("nvidia.com/gpu",)
+    raw_pdb: Mapping[str, Any] | None = None
+    pod_monitor: Mapping[str, Any] = field(default_factory=dict)
+    ingress: IngressConfig = IngressConfig()
+
+
+def parse_config(config_map: Mapping[str, Any]) -> Config:
+    """Read the ConfigMap. Raises InvalidConfig with every fault, each naming its key."""
+    metadata = config_map.get("metadata") or {}
+    ref = ObjectRef("ConfigMap", metadata.get("namespace", ""), metadata.get("name", CONFIG_NAME))
+    problems: list[Problem] = []
+    data = config_map.get("data") or {}
+    settings: dict[str, Any] = {}
+    for key, read in _READERS.items():
+        text = data.get(key)
+        if text is None:
+            continue
+        try:
+            settings.update(read(_load(key, text)))
+        except _Fault as fault:
+            problems.append(Problem("ConfigInvalid", str(fault), ref, path=f"data.{key}"))
+    if problems:
+        raise InvalidConfig(*problems)
+    return Config(**settings)
+
+
+class _Fault(Exception):
+    pass
+
+
+def _load(key: str, text: Any) -> Any:
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError) as error:
+        raise _Fault(f"unable to parse {key} config json: {error}") from None
+
+
+def _object(key: str, value: Any) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise _Fault(f"invalid {key} config, it must be a JSON object")
+    return value
+
+
+def _positive(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _Fault(f"invalid deploy config, {name} must be an integer")
+    if value <= 0:
+        raise _Fault(f"invalid deploy config, {name} must be > 0, got {value}")
+    return value
+
+
+def _read_deploy(value: Any) -> dict[str, Any]:
+    deploy = _object("deploy", value)
+    mode = deploy.get("defaultDeploymentMode")
+    if mode not in (None, "", "RawDeployment"):
+        raise _Fault(
+            f"invalid deploy config, defaultDeploymentMode must be RawDeployment, not {mode}"
+        )
+    settings: dict[str, Any] = {}
+    replicas = _object("deploy", deploy.get("replicas"))
+    if (least := replicas.get("defaultMinReplicas")) is not None:
+        settings["min_replicas"] = _positive("replicas.defaultMinReplicas", least)
+    most = _object("deploy", replicas.get("defaultMaxReplicas"))
+    settings["max_replicas"] = {
+        name: _positive(f"replicas.defaultMaxReplicas.{name}", most[name])
+        for name in _COMPONENTS
+        if most.get(name) is not None
+    }
+    if (grace := deploy.get("terminationGracePeriodSeconds")) is not None:
+        settings["termination_grace_seconds"] = _positive("terminationGracePeriodSeconds", grace)
+    return settings
+
+
+def _read_accelerators(value: Any) -> dict[str, Any]:
+    if value is None or value == []:
+        return {}
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise _Fault("invalid acceleratorResources config, it must be a list of resource names")
+    return {"accelerator_resources": tuple(value)}
+
+
+def _read_pdb(value: Any) -> dict[str, Any]:
+    """Strict, unlike the others: unknown members and a pair of bounds are refused."""
+    budget = _object("podDisruptionBudget", value)
+    for mode, policy in budget.items():
+        if mode not in ("rawDeployment", "omeNative"):
+            raise _Fault(f'invalid podDisruptionBudget config, unknown member "{mode}"')
+        keys = set(_object("podDisruptionBudget", policy))
+        if len(keys) != 1 or not keys <= {"minAvailable", "maxUnavailable"}:
+            raise _Fault(
+                f"invalid podDisruptionBudget config, {mode}: "
+                "exactly one of minAvailable or maxUnavailable must be set"
+            )
+    return {"raw_pdb": budget.get("rawDeployment")}
+
+
+def _read_ingress(value: Any) -> dict[str, Any]:
+    ingress = _object("ingress", value)
+    default = IngressConfig()
+    return {
+        "ingress": IngressConfig(
+            creation_disabled=bool(
+                ingress.get("disableIngressCreation", default.creation_disabled)
+            ),
+            domain=ingress.get("ingressDomain") or default.domain,
+            url_scheme=ingress.get("urlScheme") or default.url_scheme,
+        )
+    }
+
+
+_READERS: Final[Mapping[str, Callable[[Any], dict[str, Any]]]] = {
+    "deploy": _read_deploy,
+    "acceleratorResources": _read_accelerators,
+    "podDisruptionBudget": _read_pdb,
+    "podMonitor": lambda value: {"pod_monitor": _object("podMonitor", value)},
+    "ingress": _read_ingress,
+}

@@ -1,0 +1,135 @@
+"""The view of the world that the core plans from: everything a plan depends on, and nothing live.
+
+Same snapshot, same plan, byte for byte, on a laptop and in a cluster. Objects are never changed once
+they are in; a snapshot with other contents is another snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final, TypeVar
+
+from ome.api import (
+    AcceleratorClass,
+    ApiObject,
+    BaseModel,
+    ClusterBaseModel,
+    ClusterServingRuntime,
+    InferenceService,
+    ServingRuntime,
+)
+from ome.snapshot.config import Config
+
+__all__ = ["DEFAULT_OME_NAMESPACE", "EVERY_API", "ApiKind", "PluginVersion", "Snapshot"]
+
+DEFAULT_OME_NAMESPACE: Final = "ome"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ApiKind:
+    """A kind that the API server serves (or not), such as `monitoring.coreos.com/v1` `PodMonitor`."""
+
+    api_version: str
+    kind: str
+
+
+# What rendering may need beyond the kinds that every cluster has.
+EVERY_API: Final = frozenset(
+    {
+        ApiKind("monitoring.coreos.com/v1", "PodMonitor"),
+        ApiKind("keda.sh/v1alpha1", "ScaledObject"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PluginVersion:
+    """An engine plugin that takes part in planning, with the version of its distribution."""
+
+    name: str
+    version: str
+
+
+_Object = TypeVar("_Object", bound=ApiObject)
+_Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Objects with their indexes, and the settings of one moment.
+
+    Build it with `Snapshot.of`. `now` is the clock, `served` the optional API kinds that exist,
+    `plugins` the engines with their versions.
+    """
+
+    now: datetime
+    config: Config
+    served: frozenset[ApiKind]
+    plugins: tuple[PluginVersion, ...]
+    ome_namespace: str
+    _by_kind: Mapping[type[ApiObject], Mapping[_Key, ApiObject]] = field(repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        objects: Iterable[ApiObject] = (),
+        *,
+        now: datetime | None = None,
+        config: Config | None = None,
+        served: frozenset[ApiKind] = EVERY_API,
+        plugins: Iterable[PluginVersion] = (),
+        ome_namespace: str = DEFAULT_OME_NAMESPACE,
+    ) -> Snapshot:
+        """A snapshot of these objects; of two with the same kind, namespace and name the later stays."""
+        by_kind: dict[type[ApiObject], dict[_Key, ApiObject]] = {}
+        for item in objects:
+            by_kind.setdefault(type(item), {})[item.namespace, item.name] = item
+        return cls(
+            now=now or datetime.fromtimestamp(0, UTC),
+            config=config or Config(),
+            served=served,
+            plugins=tuple(sorted(plugins)),
+            ome_namespace=ome_namespace,
+            _by_kind=by_kind,
+        )
+
+    def _get(self, kind: type[_Object], namespace: str, name: str) -> _Object | None:
+        return self._by_kind.get(kind, {}).get((namespace, name))  # type: ignore[return-value]
+
+    def service(self, namespace: str, name: str) -> InferenceService | None:
+        """The InferenceService, or None."""
+        return self._get(InferenceService, namespace, name)
+
+    def services(self) -> Iterator[InferenceService]:
+        """Every InferenceService, by namespace and name."""
+        found = self._by_kind.get(InferenceService, {})
+        for key in sorted(found):
+            item = found[key]
+            assert isinstance(item, InferenceService)
+            yield item
+
+    def runtime(self, namespace: str, name: str) -> ServingRuntime | None:
+        """The ServingRuntime, or None."""
+        return self._get(ServingRuntime, namespace, name)
+
+    def cluster_runtime(self, name: str) -> ClusterServingRuntime | None:
+        """The ClusterServingRuntime, or None."""
+        return self._get(ClusterServingRuntime, "", name)
+
+    def model(self, namespace: str, name: str) -> BaseModel | None:
+        """The BaseModel, or None."""
+        return self._get(BaseModel, namespace, name)
+
+    def cluster_model(self, name: str) -> ClusterBaseModel | None:
+        """The ClusterBaseModel, or None."""
+        return self._get(ClusterBaseModel, "", name)
+
+    def accelerator_class(self, name: str) -> AcceleratorClass | None:
+        """The AcceleratorClass, or None."""
+        return self._get(AcceleratorClass, "", name)
+
+    def is_served(self, api_version: str, kind: str) -> bool:
+        """Whether the API server has an optional kind."""
+        return ApiKind(api_version, kind) in self.served

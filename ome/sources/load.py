@@ -1,0 +1,221 @@
+"""From documents to what a snapshot holds: the files are the cluster.
+
+What the API server would refuse is refused here, with its place; what it would drop silently is
+warned about. Of two objects with one name the later stays, as `kubectl apply` would have it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from ome.api import (
+    API_VERSION,
+    GROUP,
+    KINDS,
+    ApiObject,
+    InvalidObject,
+    ObjectRef,
+    Problem,
+    parse,
+    unknown_fields,
+)
+from ome.snapshot import CONFIG_NAME, DEFAULT_OME_NAMESPACE, Config, InvalidConfig, parse_config
+from ome.sources.documents import Document, UnreadableInput, read_documents
+
+__all__ = ["Loaded", "load"]
+
+PRESET_ANNOTATION: Final = "ome.io/engine"
+
+# Kinds of the group that rendering doesn't read.
+_OTHER_KINDS: Final = frozenset(
+    {
+        "AcceleratorQuota",
+        "AutoscalerPolicy",
+        "BenchmarkJob",
+        "FineTunedWeight",
+        "InferenceReplica",
+        "RolloutPolicy",
+        "TrafficMap",
+        "WorkloadCluster",
+    }
+)
+_STEP: Final = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What was read: objects, the configuration, and what is worth a warning."""
+
+    objects: tuple[ApiObject, ...]
+    config: Config
+    warnings: tuple[Problem, ...]
+
+
+def load(
+    files: Iterable[tuple[str, bytes]],
+    *,
+    namespace: str = "default",
+    ome_namespace: str = DEFAULT_OME_NAMESPACE,
+    presets: Iterable[str] = (),
+) -> Loaded:
+    """Read every document of every file.
+
+    `namespace` is for objects that name none. Raises UnreadableInput with every fault found, each
+    with file, document number and line.
+    """
+    loader = _Loader(namespace, ome_namespace, tuple(presets))
+    for name, data in files:
+        try:
+            for document in read_documents(data, name):
+                loader.take(document)
+        except UnreadableInput as error:
+            loader.faults.extend(error.problems)
+    if loader.faults:
+        raise UnreadableInput(*loader.faults)
+    return loader.loaded()
+
+
+@dataclass
+class _Loader:
+    namespace: str
+    ome_namespace: str
+    presets: tuple[str, ...]
+    faults: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    config: Config = field(default_factory=Config)
+    skipped: Counter[str] = field(default_factory=Counter)
+    objects: dict[ObjectRef, tuple[ApiObject, str]] = field(default_factory=dict)
+
+    def loaded(self) -> Loaded:
+        """What was read, when nothing was at fault."""
+        if self.skipped:
+            kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(self.skipped.items()))
+            text = f"skipped objects that rendering doesn't read: {kinds}"
+            self.warnings.append(Problem("ObjectsSkipped", text))
+        objects = tuple(item for item, _ in self.objects.values())
+        return Loaded(objects, self.config, tuple(self.warnings))
+
+    def take(self, document: Document) -> None:
+        """Read one document: an object, or a list of them."""
+        for raw, path in _flatten(document.value, ()):
+            where = document.where_of(path)
+            if not isinstance(raw, dict):
+                text = "a document must be an object with apiVersion and kind"
+                self.faults.append(Problem("NotAnObject", text, where=where))
+                continue
+            self._take_object(raw, path, document, where)
+
+    def _take_object(
+        self, raw: dict[str, Any], path: tuple[str | int, ...], document: Document, where: str
+    ) -> None:
+        api_version, kind = raw.get("apiVersion"), raw.get("kind")
+        if not (isinstance(api_version, str) and api_version and isinstance(kind, str) and kind):
+            missing = (
+                "apiVersion" if not isinstance(api_version, str) or not api_version else "kind"
+            )
+            text = f"{missing} is missing or no string"
+            self.faults.append(Problem("NotAnObject", text, where=where))
+        elif kind == "ConfigMap" and api_version == "v1":
+            self._take_config(raw, where)
+        elif api_version == API_VERSION and kind in KINDS:
+            self._take_known(raw, path, document, where)
+        elif api_version.partition("/")[0] == GROUP and kind not in _OTHER_KINDS:
+            self.faults.append(_wrong_kind(api_version, kind, where))
+        else:
+            self.skipped[f"{kind} of {api_version}"] += 1
+
+    def _take_config(self, raw: dict[str, Any], where: str) -> None:
+        metadata = raw.get("metadata") or {}
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        if name != CONFIG_NAME:
+            self.skipped["ConfigMap of v1"] += 1
+            return
+        namespace = metadata.get("namespace") or self.namespace
+        if namespace != self.ome_namespace:
+            text = f"it is in namespace {namespace}, not {self.ome_namespace}: ignored"
+            ref = ObjectRef("ConfigMap", namespace, CONFIG_NAME)
+            self.warnings.append(Problem("ConfigIgnored", text, ref, where=where))
+            return
+        try:
+            self.config = parse_config(raw)
+        except InvalidConfig as error:
+            self.faults.extend(replace(problem, where=where) for problem in error.problems)
+
+    def _take_known(
+        self, raw: dict[str, Any], path: tuple[str | int, ...], document: Document, where: str
+    ) -> None:
+        try:
+            item = parse(self._placed(raw))
+        except InvalidObject as error:
+            for problem in error.problems:
+                at = document.where_of((*path, *_steps(problem.path)))
+                self.faults.append(replace(problem, where=at))
+            return
+        for problem in unknown_fields(item):
+            at = document.where_of((*path, *_steps(problem.path)))
+            self.warnings.append(replace(problem, where=at))
+        if preset := item.annotations.get(PRESET_ANNOTATION):
+            self._check_preset(item, preset, where)
+        if (earlier := self.objects.pop(item.ref, None)) is not None:
+            text = f"it stands twice: this one replaces the one of {earlier[1]}"
+            self.warnings.append(Problem("DuplicateObject", text, item.ref, where=where))
+        self.objects[item.ref] = item, where
+
+    def _check_preset(self, item: ApiObject, preset: str, where: str) -> None:
+        if not item.KIND.endswith("ServingRuntime") or preset in self.presets:
+            return
+        known = ", ".join(sorted(self.presets)) or "none installed"
+        text = f'unknown {PRESET_ANNOTATION} value "{preset}" (known: {known})'
+        path = f"metadata.annotations[{PRESET_ANNOTATION}]"
+        self.faults.append(Problem("UnknownPreset", text, item.ref, path, where=where))
+
+    def _placed(self, raw: dict[str, Any]) -> dict[str, Any]:
+        """The object in its namespace: the default one, or none for cluster-scoped kinds."""
+        metadata = raw.get("metadata")
+        if not isinstance(metadata, dict):
+            return raw
+        namespaced = KINDS[raw["kind"]].NAMESPACED
+        if namespaced and not metadata.get("namespace"):
+            return {**raw, "metadata": {**metadata, "namespace": self.namespace}}
+        if not namespaced and "namespace" in metadata:
+            kept = {key: value for key, value in metadata.items() if key != "namespace"}
+            return {**raw, "metadata": kept}
+        return raw
+
+
+def _flatten(
+    value: Any, path: tuple[str | int, ...]
+) -> Iterator[tuple[Any, tuple[str | int, ...]]]:
+    """The objects of a document: itself, or the items of a `List` or a typed list."""
+    kind = value.get("kind") if isinstance(value, dict) else None
+    items = value.get("items") if isinstance(value, dict) else None
+    if not (isinstance(kind, str) and kind.endswith("List") and isinstance(items, list)):
+        yield value, path
+        return
+    defaults = {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix("List")}
+    for at, item in enumerate(items):
+        if isinstance(item, dict) and kind != "List":
+            item = {**defaults, **item}
+        yield from _flatten(item, (*path, "items", at))
+
+
+def _wrong_kind(api_version: str, kind: str, where: str) -> Problem:
+    if kind in KINDS:
+        text = f"{kind} has apiVersion {api_version}, which isn't served"
+        return Problem("WrongApiVersion", text, where=where, fix=f"use {API_VERSION}")
+    close = difflib.get_close_matches(kind, [*KINDS, *_OTHER_KINDS], n=1)
+    fix = f"did you mean {close[0]}?" if close else f"OME's kinds are {', '.join(sorted(KINDS))}"
+    return Problem(
+        "UnknownKind", f'there is no kind "{kind}" in {api_version}', where=where, fix=fix
+    )
+
+
+def _steps(path: str) -> Iterator[str | int]:
+    for bracketed, plain in _STEP.findall(path):
+        step = bracketed or plain
+        yield int(step) if bracketed.isdecimal() else step
