@@ -156,7 +156,8 @@ def render_pod_schema() -> str:
 def crd_files() -> dict[Path, str]:
     """Each CRD file of the chart with the text it has to have."""
     sys.path.insert(0, str(ROOT))
-    from ome.api.crds import crds, render_crd
+    from ome.api.crds import crds
+    from ome.cli.crds import render_crd
 
     return {
         CRD_TEMPLATES / f"{crd['metadata']['name']}.yaml": render_crd(crd, keep=True)

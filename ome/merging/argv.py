@@ -1,9 +1,9 @@
 """Reading and editing argument lists, driven by a dialect.
 
 A dialect says how an engine's parser groups words into flags and values; without one the documented
-grouping holds: a flag takes the next word unless that is a flag too (`-1` is a number). Edits replace in place,
-add at the end and leave every other word as it was. Source: OME serving-runtimes document (v1.3),
-"Per-accelerator configuration".
+grouping holds: a flag takes the next word unless that is a flag too (`-1` is a number). Edits
+replace in place, add at the end and leave every other word as it was. Source: OME serving-runtimes
+document (v1.3), "Per-accelerator configuration".
 """
 
 from __future__ import annotations
@@ -137,21 +137,30 @@ def _wanted(overrides: Sequence[str], dialect: Dialect) -> dict[str, list[Group]
 
 def _override_groups(groups: list[Group], wanted: dict[str, list[Group]]) -> list[Group]:
     edited: list[Group] = []
-    moved: list[Group] = []
     done: set[str] = set()
-    for at, group in enumerate(groups):
+    for group in groups:
         key = group.key or group.words[0]
         if key not in wanted:
             edited.append(group)
         elif key not in done:
             done.add(key)
-            following = groups[at + 1] if at + 1 < len(groups) else None
-            if wanted[key][-1].open_ended and following is not None and not following.key:
-                moved.extend(wanted[key])  # in place it would swallow the next word
-            else:
-                edited.extend(wanted[key])
+            edited.extend(wanted[key])
+    kept, moved = _separate(edited)
     added = [group for key, new in wanted.items() if key not in done for group in new]
-    return _append(edited, [*moved, *added])
+    return _append(kept, [*moved, *added])
+
+
+def _separate(groups: list[Group]) -> tuple[list[Group], list[Group]]:
+    """Take out bare flags that now stand before a plain word, which they would take as value."""
+    kept: list[Group] = []
+    moved: list[Group] = []
+    for group in reversed(groups):
+        following = kept[-1] if kept else None
+        if group.open_ended and following and not following.key and following.words != ("--",):
+            moved.append(group)
+        else:
+            kept.append(group)
+    return kept[::-1], moved[::-1]
 
 
 def _append(groups: list[Group], added: Iterable[Group]) -> list[Group]:

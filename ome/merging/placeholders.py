@@ -146,7 +146,8 @@ def _malformed(text: str, opening: re.Match[str]) -> MalformedPlaceholder:
     if keyed:
         which, key = keyed.groups()
         bad = re.search(r"\W", key)
-        reason = f'the field form takes letters, digits and "_", not "{bad.group() if bad else ""}"'
+        but = f'not "{bad.group()}"' if bad else "and no digit first"
+        reason = f'the field form takes letters, digits and "_", {but}'
         return MalformedPlaceholder(shown, offset, reason, f"write {{{{index .{which} `{key}`}}}}")
     return MalformedPlaceholder(
         shown, offset, "it is none of the documented forms", f"use {_FORMS}"

@@ -53,7 +53,7 @@ def merge_chain(layers: Iterable[Json], schema: Struct = OBJECT) -> dict[str, An
     """Merge layers from the weakest to the strongest."""
     merged: dict[str, Any] = {}
     for layer in layers:
-        merged = merge(merged, layer, schema) if merged else dict(layer)
+        merged = merge(merged, layer, schema)
     return merged
 
 

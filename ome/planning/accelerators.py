@@ -38,10 +38,11 @@ def pick_accelerator(context: ServiceContext, component: str) -> Accelerator | N
     name = override.get("acceleratorClass") or selector.get("acceleratorClass")
     policy = override.get("policy") or selector.get("policy")
     listed = (context.runtime_spec.get("acceleratorRequirements") or {}).get("acceleratorClasses")
-    if not (name or policy):
+    wanted = name or policy
+    if not wanted:
         return None
     if not listed:
-        _warn_no_list(context, component, name or policy, source)
+        _warn_no_list(context, component, wanted, source)
         return None
     if not name:
         raise ComponentRefused.because(

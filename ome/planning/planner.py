@@ -108,7 +108,7 @@ def _held(service: InferenceService, refused: Refused) -> Plan:
         )
     return Plan(
         service.ref,
-        {name: held for name in (*COMPONENTS, _INGRESS)},
+        dict.fromkeys((*COMPONENTS, _INGRESS), held),
         conditions=conditions,
         events=(Event("Warning", refused.reason, refused.problem.message),),
         denial=refused.denial or refused.problem.message,

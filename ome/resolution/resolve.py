@@ -96,7 +96,7 @@ def _resolve_model(
     model = find_model(snapshot, service.namespace, name, kind)
     if model is None:
         raise refusals.model_not_found(service.ref, name)
-    if model.KIND != kind:
+    if kind != model.KIND:
         advisories.append(_other_kind(service.ref, kind, model))
     if (model.raw.get("spec") or {}).get("disabled") is True:
         raise refusals.model_disabled(service.ref, name)

@@ -29,14 +29,20 @@ def entry_score(entry: Json, model: Json) -> int:
         wanted, offered = entry.get(part) or {}, model.get(part) or {}
         if not wanted.get("name") or wanted.get("name") != offered.get("name"):
             return 0
-        ours, theirs = wanted.get("version"), offered.get("version")
-        if ours is not None and theirs is not None:
-            if not versions_match(ours, wanted.get("operator"), theirs):
-                return 0
+        if not _versions_agree(wanted, offered):
+            return 0
         weight = wanted.get("weight")
         total += _DEFAULT_WEIGHT if weight is None else weight or zero_weight
     priority = entry.get("priority")
     return total * (1 if priority is None else priority)
+
+
+def _versions_agree(wanted: Json, offered: Json) -> bool:
+    """Whether versions set on both sides match; one that only one side sets passes."""
+    ours, theirs = wanted.get("version"), offered.get("version")
+    if ours is None or theirs is None:
+        return True
+    return versions_match(ours, wanted.get("operator"), theirs)
 
 
 def best_entry(runtime_spec: Json, model: Json, *, auto_selected: bool) -> Json | None:

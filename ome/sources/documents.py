@@ -138,7 +138,7 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a JSON number")
 
 
-class _Composer(_Loader):
+class _Composer(_Loader):  # type: ignore[misc]
     """Composes nodes without deciding what plain scalars mean: that is done here, not by tags."""
 
     def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
@@ -207,9 +207,9 @@ class _Reader:
             return self._scalar(node)
         if node.tag:
             raise self._fail("YamlTag", f'the tag "{node.tag}" is not JSON', node, "remove the tag")
-        if isinstance(node, yaml.SequenceNode):
-            return [self.read(item, depth + 1) for item in node.value]
-        return self._mapping(node, depth)
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, depth)
+        return [self.read(item, depth + 1) for item in node.value]
 
     def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, Any]:
         result: dict[str, Any] = {}

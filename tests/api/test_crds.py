@@ -11,8 +11,9 @@ import pytest
 import yaml
 
 from ome.api import KINDS
-from ome.api.crds import crds, render_crd, render_crds
+from ome.api.crds import crds
 from ome.api.schema import pod_definitions
+from ome.cli.crds import render_crd, render_crds
 
 Make = Callable[..., dict[str, Any]]
 Node = dict[str, Any]

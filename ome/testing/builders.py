@@ -1,0 +1,88 @@
+"""Builders for tests: small objects of every kind, and a snapshot of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ome.api import ApiObject, parse
+from ome.engines.engines import Engines
+from ome.planning.plan import Plan
+from ome.planning.planner import plan
+from ome.snapshot import EVERY_API, ApiKind, Config, Snapshot
+
+__all__ = ["container", "deployment", "model", "obj", "plan_of", "runtime", "service"]
+
+Json = dict[str, Any]
+_CLUSTER = frozenset({"ClusterServingRuntime", "ClusterBaseModel", "AcceleratorClass"})
+
+
+def obj(kind: str, name: str, spec: Json, *, namespace: str = "demo", **metadata: Any) -> ApiObject:
+    """An object of any kind of OME's; cluster-scoped kinds have no namespace."""
+    where = {} if kind in _CLUSTER else {"namespace": namespace}
+    return parse(
+        {
+            "apiVersion": "ome.io/v1beta1",
+            "kind": kind,
+            "metadata": {"name": name, **where, **metadata},
+            "spec": spec,
+        }
+    )
+
+
+def runtime(
+    engine: Json | None = None, *, name: str = "rt", kind: str = "ClusterServingRuntime", **spec: Any
+) -> ApiObject:
+    """A runtime with an engine (a plain container by default) and further spec fields."""
+    metadata = spec.pop("metadata", {})
+    default = {"runner": {"name": "ome-container", "image": "engine:v1"}}
+    engine_config = default if engine is None else engine
+    return obj(kind, name, {"engineConfig": engine_config, **spec}, **metadata)
+
+
+def model(name: str = "m", *, kind: str = "ClusterBaseModel", **spec: Any) -> ApiObject:
+    """A model with a format, a framework and a path."""
+    metadata = spec.pop("metadata", {})
+    default = {
+        "modelFormat": {"name": "safetensors", "version": "1.0.0"},
+        "modelFramework": {"name": "transformers", "version": "4.50.0"},
+        "storage": {"storageUri": f"hf://acme/{name}", "path": f"/models/{name}"},
+    }
+    return obj(kind, name, {**default, **spec}, **metadata)
+
+
+def service(name: str = "chat", *, namespace: str = "demo", **spec: Any) -> ApiObject:
+    """An InferenceService that names the runtime `rt` and declares an engine."""
+    metadata = spec.pop("metadata", {})
+    default: Json = {"runtime": {"name": "rt"}, "engine": {}}
+    merged = {key: value for key, value in {**default, **spec}.items() if value is not None}
+    return obj("InferenceService", name, merged, namespace=namespace, **metadata)
+
+
+def plan_of(
+    *objects: ApiObject,
+    config: Config | None = None,
+    engines: Engines | None = None,
+    served: frozenset[ApiKind] = EVERY_API,
+    provenance: bool = False,
+) -> Plan:
+    """The plan of the only InferenceService among the objects."""
+    snapshot = Snapshot.of(objects, config=config, served=served)
+    (target,) = snapshot.services()
+    return plan(snapshot, target, engines or Engines(), provenance=provenance)
+
+
+def deployment(rendered: Plan, component: str = "engine") -> Json:
+    """The Deployment of a component in a plan."""
+    (found,) = (
+        item
+        for item in rendered.objects()
+        if item["kind"] == "Deployment" and item["metadata"]["labels"]["component"] == component
+    )
+    return found
+
+
+def container(rendered: Plan, component: str = "engine", name: str = "ome-container") -> Json:
+    """A container of a component in a plan."""
+    containers = deployment(rendered, component)["spec"]["template"]["spec"]["containers"]
+    found: Json = next(item for item in containers if item["name"] == name)
+    return found
