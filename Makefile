@@ -43,10 +43,12 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt $(PLUGINS:%=%/pyproject.toml)
+	@echo "Installing OME and its engine plugins into $(VENV) …"
 	@$(PIP) install --quiet --editable . $(PLUGINS:%=--editable %)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
+	@echo "Installing the test tools into $(VENV) …"
 	@$(PIP) install --quiet --editable '.[dev]'
 	@touch $@
 

@@ -1,0 +1,1 @@
+"""The commands `ome` and `kubectl-ome`."""

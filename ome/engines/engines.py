@@ -50,15 +50,15 @@ class Engine:
     version: str
     manager: pluggy.PluginManager
     profiles: tuple[Profile, ...] = ()
-    _dialects: dict[str, Dialect] = field(default_factory=dict, repr=False)
+    _dialects: dict[str, object] = field(default_factory=dict, repr=False)
 
     @property
     def name(self) -> str:
         """The engine's name."""
         return self.info.name
 
-    def dialect(self, version: str) -> Dialect:
-        """The dialect for a version of the engine."""
+    def dialect(self, version: str) -> object:
+        """What the plugin gives as its dialect for a version of the engine."""
         if version not in self._dialects:
             self._dialects[version] = self.manager.hook.ome_dialect(version=version) or NULL_DIALECT
         return self._dialects[version]
@@ -158,12 +158,18 @@ class Engines:
         except Exception as error:  # a plugin may raise anything; it must cost only itself
             problems.append(_failure(engine, "ome_dialect", _describe(error)))
             return NULL_DIALECT
+        if not isinstance(dialect, Dialect):
+            text = "it gives something that is no Dialect"
+            problems.append(_failure(engine, "ome_dialect", text))
+            return NULL_DIALECT
         return dialect
 
     def findings(self, engine: Engine, view: PodView) -> tuple[list[Finding], list[Problem]]:
         """What an engine finds in a rendered pod, and what went wrong asking it."""
         problems: list[Problem] = []
         found = self._ask(engine, "ome_findings", problems, view=view) or []
+        if not isinstance(found, list):
+            found = [found]
         good = [finding for finding in found if isinstance(finding, Finding)]
         if len(good) != len(found):
             text = "it gives something that is no Finding"

@@ -80,18 +80,23 @@ class ServiceContext:
         return Metadata(service.name, service.namespace, service.labels, service.annotations)
 
     @cached_property
-    def owner(self) -> dict[str, Any]:
-        """The owner reference of everything that the service owns."""
+    def owners(self) -> list[dict[str, Any]]:
+        """The owner references of everything that the service owns.
+
+        None when the service has no uid, as in a file that was never applied: the API server refuses
+        a reference without one, and with a wrong one garbage collection would delete the object.
+        """
+        if not self.service.uid:
+            return []
         reference = {
             "apiVersion": API_VERSION,
             "kind": self.service.KIND,
             "name": self.service.name,
+            "uid": self.service.uid,
             "controller": True,
             "blockOwnerDeletion": True,
         }
-        if uid := self.service.uid:
-            reference["uid"] = uid
-        return reference
+        return [reference]
 
     def declared(self, component: str) -> Json | None:
         """The service's own settings of a component; None when it doesn't declare it."""

@@ -42,13 +42,14 @@ def metadata(
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
 ) -> Json:
-    """Object metadata in the service's namespace, owned by the service."""
+    """Object metadata in the service's namespace, owned by the service where that exists."""
     data: Json = {"name": name, "namespace": context.service.namespace}
     if labels:
         data["labels"] = dict(sorted(labels.items()))
     if annotations:
         data["annotations"] = dict(sorted(annotations.items()))
-    data["ownerReferences"] = [context.owner]
+    if context.owners:
+        data["ownerReferences"] = context.owners
     return data
 
 

@@ -22,7 +22,7 @@ _DEFAULT_GRACE: Final = 30
 _DEFAULT_PORT: Final = 8080
 
 
-def with_volumes(pod: Json, mounts: Iterable[ModelMount]) -> dict[str, Any]:
+def with_volumes(pod: Json, mounts: Iterable[ModelMount], component: str) -> dict[str, Any]:
     """Append the models' volumes. Raises ComponentRefused when a volume of that name exists."""
     volumes = list(pod.get("volumes") or ())
     taken = {volume.get("name") for volume in volumes}
@@ -34,7 +34,7 @@ def with_volumes(pod: Json, mounts: Iterable[ModelMount]) -> dict[str, Any]:
             raise ComponentRefused.because(
                 "VolumeNameTaken",
                 f'volume "{name}" has the name of the model\'s own volume',
-                path=f"volumes[{name}]",
+                path=f"{component} pod: volumes[{name}]",
                 fix="rename the volume",
             )
         taken.add(mount.volume["name"])

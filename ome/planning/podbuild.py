@@ -143,13 +143,14 @@ class PodBuild:
                 path=f"{where}: {path}",
             )
         pod = {**pod, "containers": containers}
-        self._note("placeholder", pod)
+        if self._trace is not None:
+            self._trace.filled(pod)
         return pod
 
     def _add_model(self, pod: dict[str, Any]) -> dict[str, Any]:
         """Volumes, node selector and affinity of engines and decoders."""
         mounts = [self._model, *self._overlays.values()] if self._model else []
-        pod = with_volumes(pod, [mount for mount in mounts if mount])
+        pod = with_volumes(pod, [mount for mount in mounts if mount], self._name)
         own = [self._own.get("nodeSelector") or {}]
         if self._part:
             own.append((self._own.get(self._part) or {}).get("nodeSelector") or {})

@@ -91,6 +91,12 @@ class Trace:
                 layers[b : b + size] = before[a : a + size]
         return layers
 
+    def filled(self, after: Any) -> None:
+        """Placeholders were filled: values changed where they stand, and their layers stay."""
+        for path, value in leaves(after):
+            if path in self._values:
+                self._values[path] = value
+
     def folded(self, part: str, after: Any) -> None:
         """The component's own pod fields were laid under `part`: those leaves keep their layer."""
         for path, value in leaves(after, part):

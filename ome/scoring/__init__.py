@@ -1,0 +1,1 @@
+"""Which runtimes and entries fit a model, and how well."""

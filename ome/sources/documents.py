@@ -161,7 +161,7 @@ def _read_yaml(text: str, file: str) -> Iterator[Document]:
                 yield Document(value, file, number, line, node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark else line
+        line = min(mark.line, text.rstrip().count("\n")) + 1 if mark else line
         raise _syntax_error(error, text, place(file, number + 1, line), line) from None
     except yaml.YAMLError as error:
         reason = getattr(error, "reason", None) or str(error)

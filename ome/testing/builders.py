@@ -30,7 +30,11 @@ def obj(kind: str, name: str, spec: Json, *, namespace: str = "demo", **metadata
 
 
 def runtime(
-    engine: Json | None = None, *, name: str = "rt", kind: str = "ClusterServingRuntime", **spec: Any
+    engine: Json | None = None,
+    *,
+    name: str = "rt",
+    kind: str = "ClusterServingRuntime",
+    **spec: Any,
 ) -> ApiObject:
     """A runtime with an engine (a plain container by default) and further spec fields."""
     metadata = spec.pop("metadata", {})

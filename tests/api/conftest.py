@@ -1,11 +1,9 @@
-"""Inputs shared by the API tests: small valid objects, the public catalog and the golden inputs."""
+"""Inputs shared by the API tests: small valid objects and the golden inputs."""
 
 from __future__ import annotations
 
 import copy
-import os
-import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +12,7 @@ import yaml
 
 from ome.api import API_VERSION, KINDS
 
-ROOT = Path(__file__).resolve().parents[2]
-SHARED = ROOT.parent / "shared"
+CASES = Path(__file__).resolve().parents[1] / "golden/cases"
 
 SPECS: dict[str, dict[str, Any]] = {
     "AcceleratorClass": {"discovery": {}, "capabilities": {}},
@@ -41,45 +38,14 @@ def make() -> Callable[..., dict[str, Any]]:
     return build
 
 
-def _catalog_texts(path: Path) -> Iterator[tuple[str, str]]:
-    if path.is_dir():
-        for each in sorted(path.rglob("*.yaml")):
-            yield str(each.relative_to(path)), each.read_text(encoding="utf-8")
-        return
-    with tarfile.open(path) as archive:
-        for member in archive:
-            file = archive.extractfile(member) if member.name.endswith(".yaml") else None
-            if file is not None:
-                yield member.name, file.read().decode("utf-8")
-
-
 @pytest.fixture(scope="session")
-def catalog() -> list[tuple[str, dict[str, Any]]]:
-    """Every object of the public catalog with its file name, read in place."""
-    default = SHARED / "data" / "ome-catalog-v0.1.5.tar.gz"
-    path = Path(os.environ.get("OME_CATALOG", default))
-    if not path.exists():
-        pytest.skip(f"no catalog at {path}: set OME_CATALOG to its .tar.gz or directory")
+def golden() -> list[tuple[str, dict[str, Any]]]:
+    """Every object of ours in the inputs of the golden cases, with its file name."""
     found = [
-        (name, raw)
-        for name, text in _catalog_texts(path)
-        for raw in yaml.load_all(text, yaml.SafeLoader)
+        (path.parent.name, raw)
+        for path in sorted(CASES.glob("*/input.yaml"))
+        for raw in yaml.load_all(path.read_text(encoding="utf-8"), yaml.SafeLoader)
         if isinstance(raw, dict) and raw.get("apiVersion") == API_VERSION
     ]
     assert found
     return found
-
-
-@pytest.fixture(scope="session")
-def golden() -> list[tuple[str, dict[str, Any]]]:
-    """Every object of ours in the inputs of the golden cases, with its file name."""
-    places = (ROOT / "tests" / "golden", SHARED / "spec" / "golden")
-    folder = next((each for each in places if each.is_dir()), None)
-    if folder is None:
-        pytest.skip("no golden inputs: neither tests/golden nor ../shared/spec/golden exists")
-    return [
-        (str(path.relative_to(folder)), raw)
-        for path in sorted(folder.glob("*/input.yaml"))
-        for raw in yaml.load_all(path.read_text(encoding="utf-8"), yaml.SafeLoader)
-        if isinstance(raw, dict) and raw.get("apiVersion") == API_VERSION
-    ]

@@ -29,7 +29,11 @@ KNOWN = Dialect(
     ("args", "overrides", "expected"),
     [
         (["--tp-size=4", "--port=80"], ["--tp-size=8"], ["--tp-size=8", "--port=80"]),
-        (["--tp-size", "4", "--port", "80"], ["--tp-size", "8"], ["--tp-size", "8", "--port", "80"]),
+        (
+            ["--tp-size", "4", "--port", "80"],
+            ["--tp-size", "8"],
+            ["--tp-size", "8", "--port", "80"],
+        ),
         (["--mem-frac=0.9"], ["--mem-frac", "0.8", "--quiet"], ["--mem-frac", "0.8", "--quiet"]),
         (["--port=80"], ["--len=9"], ["--port=80", "--len=9"]),
         (["--a=1"], [], ["--a=1"]),
@@ -71,7 +75,9 @@ def test_override(args: list[str], overrides: list[str], expected: list[str]) ->
         (["--log", "--x"], ["--log=debug"], ["--log=debug", "--x"]),
     ],
 )
-def test_override_with_a_dialect(args: list[str], overrides: list[str], expected: list[str]) -> None:
+def test_override_with_a_dialect(
+    args: list[str], overrides: list[str], expected: list[str]
+) -> None:
     assert override(args, overrides, KNOWN) == expected
     assert override(expected, overrides, KNOWN) == expected
 

@@ -44,7 +44,7 @@ def test_documented_forms(text: str, expected: str) -> None:
     [
         (
             "{{.Labels.a-b}}",
-            'malformed placeholder {{.Labels.a-b}} at character 1: the field form takes letters, digits '
+            "malformed placeholder {{.Labels.a-b}} at character 1: the field form takes letters, digits "
             'and "_", not "-"',
             "write {{index .Labels `a-b`}}",
         ),
@@ -60,7 +60,7 @@ def test_documented_forms(text: str, expected: str) -> None:
         ),
         (
             "{{.Labels.1a}}",
-            'malformed placeholder {{.Labels.1a}} at character 1: the field form takes letters, digits '
+            "malformed placeholder {{.Labels.1a}} at character 1: the field form takes letters, digits "
             'and "_", and no digit first',
             "write {{index .Labels `1a`}}",
         ),
@@ -83,7 +83,12 @@ def test_anything_else_that_looks_like_ours_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["{{ message['content'] }}", "{% for m in messages %}{{ m }}{% endfor %}", "{{-1}}", "{{indexed}}"],
+    [
+        "{{ message['content'] }}",
+        "{% for m in messages %}{{ m }}{% endfor %}",
+        "{{-1}}",
+        "{{indexed}}",
+    ],
 )
 def test_other_template_text_passes_through(text: str) -> None:
     assert expand_text(text, CONTEXT) == (text, True)
@@ -95,7 +100,11 @@ def test_a_chat_template_beside_a_placeholder() -> None:
 
 def test_expand_walks_a_value_and_names_the_field() -> None:
     foreign: list[str] = []
-    value = {"args": ["--n={{.Name}}", "{{ m }}"], "env": [{"name": "A", "value": "x"}], "stdin": True}
+    value = {
+        "args": ["--n={{.Name}}", "{{ m }}"],
+        "env": [{"name": "A", "value": "x"}],
+        "stdin": True,
+    }
     expanded = expand(value, CONTEXT, foreign)
     assert expanded["args"] == ["--n=chat", "{{ m }}"]
     assert expanded["env"] is value["env"]
@@ -110,7 +119,7 @@ def test_a_value_without_placeholders_is_returned_itself() -> None:
     assert expand(value, CONTEXT, []) is value
 
 
-@given(st.text(alphabet="{}%.-` NameLabels\"index", max_size=40))
+@given(st.text(alphabet='{}%.-` NameLabels"index', max_size=40))
 def test_no_text_breaks_it(text: str) -> None:
     try:
         expanded, _ = expand_text(text, CONTEXT)

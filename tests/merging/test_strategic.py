@@ -23,7 +23,8 @@ def test_documented_merges(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("overlay", "expected"), [("BX", "ABCX"), ("XB", "ACXB"), ("CA", "BCA"), ("XY", "ABCXY"), ("", "ABC")]
+    ("overlay", "expected"),
+    [("BX", "ABCX"), ("XB", "ACXB"), ("CA", "BCA"), ("XY", "ABCXY"), ("", "ABC")],
 )
 def test_order_of_keyed_lists(overlay: str, expected: str) -> None:
     def env(names: str) -> dict[str, Any]:
@@ -61,7 +62,9 @@ def test_an_empty_string_in_a_map_is_a_value() -> None:
 
 
 def test_an_empty_object_with_a_meaning_is_kept_where_there_is_none() -> None:
-    merged = merge({"volumes": [{"name": "a"}]}, {"volumes": [{"name": "a", "emptyDir": {}}]}, COMPONENT)
+    merged = merge(
+        {"volumes": [{"name": "a"}]}, {"volumes": [{"name": "a", "emptyDir": {}}]}, COMPONENT
+    )
     assert merged == {"volumes": [{"name": "a", "emptyDir": {}}]}
     assert merge({}, {"leader": {}, "command": [], "image": ""}, COMPONENT) == {"leader": {}}
 
@@ -110,7 +113,9 @@ containers = st.fixed_dictionaries(
         "image": texts,
         "args": st.lists(st.sampled_from(["--a", "--b"]), max_size=2),
         "env": envs,
-        "resources": st.fixed_dictionaries({}, optional={"limits": string_maps, "requests": string_maps}),
+        "resources": st.fixed_dictionaries(
+            {}, optional={"limits": string_maps, "requests": string_maps}
+        ),
     },
 )
 components = st.fixed_dictionaries(
@@ -123,7 +128,9 @@ components = st.fixed_dictionaries(
         "maxReplicas": st.integers(0, 2),
         "hostNetwork": st.booleans(),
         "tolerations": st.lists(st.fixed_dictionaries({"key": names}), max_size=2),
-        "worker": st.fixed_dictionaries({}, optional={"runner": containers, "size": st.integers(1, 3)}),
+        "worker": st.fixed_dictionaries(
+            {}, optional={"runner": containers, "size": st.integers(1, 3)}
+        ),
     },
 )
 
@@ -163,7 +170,9 @@ def test_a_chain_merges_the_same_in_any_grouping(a: Any, b: Any, c: Any) -> None
     right = merge(a, merge(b, c, COMPONENT), COMPONENT)
     assert unordered(left) == unordered(right)
     chain = merge_chain([a, b, c], COMPONENT)
-    assert unordered(chain) == unordered(merge(merge(merge({}, a, COMPONENT), b, COMPONENT), c, COMPONENT))
+    assert unordered(chain) == unordered(
+        merge(merge(merge({}, a, COMPONENT), b, COMPONENT), c, COMPONENT)
+    )
 
 
 @given(components, components)

@@ -1,0 +1,235 @@
+"""The engine seam: taking plugins in, asking them, and isolating the ones that fail."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import pytest
+
+from ome.engines import (
+    CONTRACT,
+    Arity,
+    Basis,
+    Container,
+    Detection,
+    Dialect,
+    EngineInfo,
+    Finding,
+    PodView,
+    Profile,
+    Severity,
+    hookimpl,
+)
+from ome.engines.discovery import discover
+from ome.engines.engines import Engine, Engines, PluginRefused, register
+from ome.merging.argv import NULL_DIALECT
+from ome.testing.builders import container, model, obj, plan_of, runtime, service
+
+
+def plugin(name: str = "fake", contract: int = CONTRACT, **hooks: Callable[..., Any]) -> Any:
+    """A plugin with `ome_describe` and the given hooks."""
+    made = types.SimpleNamespace()
+    made.ome_describe = hookimpl(lambda: EngineInfo(name, contract, "a fake"))
+    for hook, function in hooks.items():
+        setattr(made, hook, hookimpl(function))
+    return made
+
+
+def engine(name: str = "fake", **hooks: Callable[..., Any]) -> Engine:
+    return register(plugin(name, **hooks), distribution=f"ome-engine-{name}", version="1")
+
+
+def by_image(container: Container) -> Detection | None:
+    return Detection(Basis.IMAGE, version="9") if "engine" in container.image else None
+
+
+def by_command(container: Container) -> Detection | None:
+    return Detection(Basis.COMMAND) if container.argv[:1] == ("serve",) else None
+
+
+def broken(container: Container) -> Detection | None:
+    raise RuntimeError("no luck")
+
+
+VIEW = Container("engine:v1", ("serve",), (), {})
+
+
+def test_hook_ome_describe_is_needed_and_must_fit_the_contract() -> None:
+    assert engine().info == EngineInfo("fake", CONTRACT, "a fake")
+    for bad, message in (
+        (types.SimpleNamespace(), "ome_describe is missing or gives no EngineInfo"),
+        (plugin(contract=99), "it is written for contract 99, this OME has contract 1"),
+        (
+            types.SimpleNamespace(ome_describe=hookimpl(lambda: 1 / 0)),
+            "ome_describe failed: ZeroDivisionError: division by zero",
+        ),
+    ):
+        with pytest.raises(PluginRefused) as caught:
+            register(bad)
+        assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("hooks", "message"),
+    [
+        ({"ome_unknown": lambda: None}, "unknown hook 'ome_unknown'"),
+        ({"ome_detect": lambda pod: None}, "hook 'ome_detect'"),
+    ],
+)
+def test_an_unknown_hook_or_argument_is_refused_by_name(hooks: Any, message: str) -> None:
+    with pytest.raises(PluginRefused, match=message):
+        register(plugin(**hooks))
+
+
+def test_hook_ome_detect_the_stronger_basis_wins() -> None:
+    engines = Engines([engine("a", ome_detect=by_image), engine("b", ome_detect=by_command)])
+    found = engines.recognise(VIEW)
+    assert found.engine is not None
+    assert (found.engine.name, found.problems) == ("b", ())
+    found = engines.recognise(Container("engine:v1"))
+    assert found.engine is not None
+    assert found.engine.name == "a"
+    assert engines.recognise(Container("other")).engine is None
+
+
+def test_hook_ome_detect_a_tie_is_nobodys() -> None:
+    engines = Engines([engine("a", ome_detect=by_image), engine("b", ome_detect=by_image)])
+    found = engines.recognise(VIEW)
+    assert (found.engine, found.dialect) == (None, NULL_DIALECT)
+    assert [p.message for p in found.problems] == [
+        "engines a, b all recognise the container engine:v1; none is used"
+    ]
+
+
+def test_hook_ome_detect_failing_or_giving_junk_costs_only_itself() -> None:
+    engines = Engines(
+        [
+            engine("a", ome_detect=broken),
+            engine("b", ome_detect=by_image),
+            engine("c", ome_detect=lambda: 5),
+        ]
+    )
+    found = engines.recognise(VIEW)
+    assert found.engine is not None
+    assert found.engine.name == "b"
+    assert [problem.message for problem in found.problems] == [
+        "engine plugin a (ome-engine-a 1): ome_detect failed: RuntimeError: no luck",
+        "engine plugin c (ome-engine-c 1): ome_detect failed: it gives something that is no Detection",
+    ]
+
+
+def test_hook_ome_dialect_is_asked_once_per_version() -> None:
+    asked = []
+
+    def dialect(version: str) -> Dialect:
+        asked.append(version)
+        return Dialect({"--x": Arity.SWITCH})
+
+    engines = Engines([engine("a", ome_detect=by_image, ome_dialect=dialect)])
+    for _ in range(3):
+        assert engines.recognise(VIEW).dialect.arity_of("--x") is Arity.SWITCH
+    assert asked == ["9"]
+    failing = Engines([engine("a", ome_detect=by_image, ome_dialect=lambda: 1 / 0)])
+    found = failing.recognise(VIEW)
+    assert found.dialect is NULL_DIALECT
+    assert [problem.code for problem in found.problems] == ["EnginePluginFailed"]
+    junk = Engines([engine("a", ome_detect=by_image, ome_dialect=lambda: "junk")])
+    found = junk.recognise(VIEW)
+    assert found.dialect is NULL_DIALECT
+    assert "it gives something that is no Dialect" in found.problems[0].message
+
+
+def test_hook_ome_profiles() -> None:
+    engines = Engines([engine("a", ome_profiles=lambda: [Profile("p")])])
+    assert set(engines.profiles) == {"p"}
+    with pytest.raises(PluginRefused, match="ome_profiles gives something that is no Profile"):
+        engine("b", ome_profiles=lambda: ["p"])
+
+
+def test_hook_ome_findings_become_warnings_of_the_plan() -> None:
+    seen: list[PodView] = []
+
+    def find(view: PodView) -> list[Finding]:
+        seen.append(view)
+        return [Finding("Odd", Severity.WARNING, "it is odd", "args[0]", "make it even")]
+
+    engines = Engines([engine("a", ome_detect=by_image, ome_findings=find)])
+    rendered = plan_of(runtime(), service(), engines=engines)
+    assert [str(warning) for warning in rendered.warnings] == [
+        "InferenceService/demo/chat: engine container ome-container: args[0]: it is odd; make it even"
+    ]
+    assert (seen[0].component, seen[0].accelerators) == ("engine", 0)
+    assert seen[0].pod["containers"][0] == seen[0].container
+
+
+@pytest.mark.parametrize(
+    ("findings", "message"),
+    [
+        (lambda: 1 / 0, "ome_findings failed: ZeroDivisionError: division by zero"),
+        (lambda: ["junk"], "ome_findings failed: it gives something that is no Finding"),
+        (lambda: 5, "ome_findings failed: it gives something that is no Finding"),
+    ],
+)
+def test_hook_ome_findings_failing_leaves_the_rendering_alone(findings: Any, message: str) -> None:
+    bad = Engines([engine("a", ome_detect=by_image, ome_findings=findings)])
+    rendered = plan_of(runtime(), service(), engines=bad)
+    assert list(rendered.objects()) == list(plan_of(runtime(), service()).objects())
+    assert [warning.message for warning in rendered.warnings] == [
+        f"engine plugin a (ome-engine-a 1): {message}"
+    ]
+
+
+def test_the_dialect_of_the_engine_edits_the_arguments() -> None:
+    entry = {
+        "modelFormat": {"name": "safetensors", "version": "1.0.0"},
+        "modelFramework": {"name": "transformers", "version": "4.50.0"},
+        "acceleratorConfig": {"gpu": {"runtimeArgsOverride": ["--trust-remote-code"]}},
+    }
+    args = ["--trust-remote-code", "/models/x"]
+    objects = [
+        obj("AcceleratorClass", "gpu", {"discovery": {}, "capabilities": {}}),
+        model(),
+        runtime(
+            {"runner": {"name": "ome-container", "image": "engine:v1", "args": args}},
+            supportedModelFormats=[entry],
+            acceleratorRequirements={"acceleratorClasses": ["gpu"]},
+        ),
+        service(model={"name": "m"}, acceleratorSelector={"acceleratorClass": "gpu"}),
+    ]
+    dialect = Dialect({"--trust-remote-code": Arity.SWITCH})
+    engines = Engines([engine("a", ome_detect=by_image, ome_dialect=lambda: dialect)])
+    assert container(plan_of(*objects, engines=engines))["args"] == args
+    assert container(plan_of(*objects))["args"] == ["--trust-remote-code"]
+
+
+def test_a_name_is_claimed_once() -> None:
+    engines = Engines([engine("a"), engine("a", ome_detect=by_image)])
+    assert [item.name for item in engines] == ["a"]
+    (error,) = engines.errors
+    assert error.message == 'the engine name "a" is already taken by ome-engine-a'
+
+
+def test_discovery_isolates_what_does_not_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    good = types.ModuleType("good_engine")
+    good.ome_describe = hookimpl(lambda: EngineInfo("good", CONTRACT, ""))  # type: ignore[attr-defined]
+    old = types.ModuleType("old_engine")
+    old.ome_describe = hookimpl(lambda: EngineInfo("old", 0, ""))  # type: ignore[attr-defined]
+    monkeypatch.setitem(__import__("sys").modules, "good_engine", good)
+    monkeypatch.setitem(__import__("sys").modules, "old_engine", old)
+    points = [
+        EntryPoint("good", "good_engine", "ome.engines"),
+        EntryPoint("old", "old_engine", "ome.engines"),
+        EntryPoint("gone", "no_such_module_anywhere", "ome.engines"),
+        EntryPoint("nothing", "good_engine:missing", "ome.engines"),
+    ]
+    monkeypatch.setattr("stevedore.extension.ExtensionManager.list_entry_points", lambda _: points)
+    engines = discover()
+    assert [item.name for item in engines] == ["good"]
+    assert sorted((error.name, error.message.split(":")[0]) for error in engines.errors) == [
+        ("gone", "import failed"),
+        ("nothing", "import failed"),
+        ("old", "it is written for contract 0, this OME has contract 1"),
+    ]

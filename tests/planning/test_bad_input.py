@@ -1,0 +1,371 @@
+"""What users get wrong, and the exact words they get for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ome.api import ApiObject, InvalidObject
+from ome.planning.names import component_name
+from ome.planning.plan import Apply, Hold, Remove
+from ome.planning.podchecks import check_pod
+from ome.testing.builders import container, deployment, model, plan_of, runtime, service
+
+Json = dict[str, Any]
+
+
+def runner(**fields: Any) -> Json:
+    return {"runner": {"name": "ome-container", "image": "engine:v1", **fields}}
+
+
+def refusal(*objects: ApiObject) -> str:
+    rendered = plan_of(*objects)
+    assert isinstance(rendered.actions["engine"], Hold)
+    assert isinstance(rendered.actions["ingress"], Hold)
+    assert not list(rendered.objects())
+    assert [event.type for event in rendered.events] == ["Warning"]
+    return str(rendered.actions["engine"].problems[0])
+
+
+POD = "InferenceService/demo/chat: engine pod: "
+CHAT = "InferenceService/demo/chat: "
+
+
+@pytest.mark.parametrize(
+    ("engine_config", "engine", "message"),
+    [
+        pytest.param(
+            {},
+            {},
+            CHAT
+            + "spec.engine.runner: no containers found in pod spec and no runner spec provided; "
+            "give the runtime's engineConfig or the service's engine a runner",
+            id="no runner and no container",
+        ),
+        pytest.param(
+            {"runner": {"name": "ome-container"}},
+            {},
+            POD
+            + 'containers[ome-container].image: container "ome-container" has no image; set it in '
+            "the runtime's or the service's runner",
+            id="no image",
+        ),
+        pytest.param(
+            {**runner(), "volumes": [{"name": "v", "emptyDir": {"medium": "Memory"}}]},
+            {"volumes": [{"name": "v", "hostPath": {"path": "/x"}}]},
+            POD
+            + 'volumes[v]: volume "v" has 2 sources after the merge: emptyDir and hostPath; a layer '
+            "can't switch a volume's source: use another name for the new volume",
+            id="a volume with two sources after merge",
+        ),
+        pytest.param(
+            runner(volumeMounts=[{"name": "v", "mountPath": "/x"}]),
+            {},
+            POD
+            + 'containers[ome-container].volumeMounts[/x]: mount /x names volume "v", which the pod '
+            'doesn\'t have; add a volume "v"',
+            id="a mount without a volume",
+        ),
+        pytest.param(
+            {
+                **runner(
+                    volumeMounts=[
+                        {"name": "a", "mountPath": "/x"},
+                        {"name": "b", "mountPath": "/x"},
+                    ]
+                ),
+                "volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "emptyDir": {}}],
+            },
+            {},
+            POD
+            + 'containers[ome-container].volumeMounts[/x]: volumes "a" and "b" are both mounted at '
+            "/x; mount one of them elsewhere",
+            id="two mounts on one path",
+        ),
+        pytest.param(
+            runner(args=["--team={{.Labels.a-b}}"]),
+            {},
+            CHAT
+            + "engine container ome-container: args[0]: malformed placeholder {{.Labels.a-b}} at "
+            'character 8: the field form takes letters, digits and "_", not "-"; write '
+            "{{index .Labels `a-b`}}",
+            id="a dash in the field form",
+        ),
+        pytest.param(
+            runner(env=[{"name": "A", "value": "{{.Name"}]),
+            {},
+            CHAT + "engine container ome-container: env[0].value: malformed placeholder {{.Name at "
+            "character 1: it has no closing }}; close it with }}",
+            id="an unclosed placeholder",
+        ),
+        pytest.param(
+            runner(ports=[{"containerPort": 8080, "name": "http"}]),
+            {"runner": {"ports": [{"containerPort": 9090, "name": "http"}]}},
+            POD
+            + 'containers[ome-container].ports[9090].name: ports 8080 and 9090 are both named "http"; '
+            "ports merge by containerPort: name the new port differently",
+            id="two ports of one name after merge",
+        ),
+        pytest.param(
+            runner(ports=[{"containerPort": 80, "name": "a"}, {"containerPort": 80, "name": "b"}]),
+            {},
+            POD
+            + "containers[ome-container].ports: port 80/TCP is declared twice (a and b); remove one "
+            "of them",
+            id="a port collision",
+        ),
+        pytest.param(
+            {**runner(ports=[{"containerPort": 80}]), "hostNetwork": True},
+            {"containers": [{"name": "side", "image": "s", "ports": [{"containerPort": 80}]}]},
+            POD
+            + "containers[ome-container].ports: port 80/TCP is declared twice (unnamed and unnamed); "
+            "remove one of them",
+            id="a port collision on the host's network",
+        ),
+        pytest.param(
+            {**runner(), "minReplicas": 3},
+            {"maxReplicas": 2},
+            CHAT + "spec.engine.minReplicas: minReplicas must not exceed maxReplicas: 3 > 2",
+            id="minReplicas above maxReplicas",
+        ),
+        pytest.param(
+            {**runner(), "minAvailable": 1},
+            {"maxUnavailable": 1},
+            CHAT
+            + "spec.engine: exactly one of minAvailable or maxUnavailable must be set; the merged "
+            "engine has minAvailable and maxUnavailable: use the runtime's kind of bound",
+            id="minAvailable with maxUnavailable",
+        ),
+        pytest.param(
+            {**runner(), "minAvailable": "half"},
+            {},
+            CHAT
+            + "spec.engine.minAvailable: spec.engine.minAvailable must be a non-negative integer or "
+            "a percentage from 0% to 100%",
+            id="a bound that is none",
+        ),
+        pytest.param(
+            runner(env=[{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]),
+            {"runner": {"env": [{"name": "A", "value": "x"}]}},
+            POD
+            + 'containers[ome-container].env[A]: variable "A" has both value and valueFrom after the '
+            "merge; a layer can't switch a variable's source: use another name",
+            id="a variable with value and source",
+        ),
+        pytest.param(
+            runner(readinessProbe={"httpGet": {"port": 80}}),
+            {"runner": {"readinessProbe": {"tcpSocket": {"port": 80}}}},
+            POD
+            + "containers[ome-container].readinessProbe: readinessProbe has 2 handlers after the "
+            "merge: httpGet and tcpSocket; a layer can't switch a probe's handler: keep the runtime's kind",
+            id="a probe with two handlers",
+        ),
+        pytest.param(
+            runner(livenessProbe={"periodSeconds": 5}),
+            {},
+            POD
+            + "containers[ome-container].livenessProbe: livenessProbe has no handler; add httpGet, "
+            "tcpSocket, grpc or exec",
+            id="a probe without a handler",
+        ),
+        pytest.param(
+            runner(resources={"limits": {"memory": "8Gi"}}),
+            {"runner": {"resources": {"requests": {"memory": "16Gi"}}}},
+            POD
+            + "containers[ome-container].resources.requests[memory]: memory requests 16Gi, above its "
+            "limit 8Gi; raise the limit as well",
+            id="a request above its limit",
+        ),
+        pytest.param(
+            {**runner(), "autoscaler": {"class": "KEDA"}},
+            {},
+            CHAT
+            + "spec.engine.autoscaler.keda.triggers: KEDA autoscaler requires at least one trigger",
+            id="KEDA without triggers",
+        ),
+        pytest.param(
+            {**runner(), "minReplicas": 0},
+            {},
+            CHAT
+            + "spec.engine.minReplicas: InvalidScaleToZero: engine.minReplicas=0 requires KEDA "
+            "autoscaling (set spec.engine.autoscaler.class=KEDA or the ome.io/autoscalerClass=keda "
+            "annotation); Serverless mode no longer auto-promotes scale-to-zero",
+            id="zero replicas without KEDA",
+        ),
+        pytest.param(
+            runner(),
+            {"autoscalerPolicyRef": {"name": "p"}},
+            CHAT + "spec.engine.autoscalerPolicyRef: AutoscalerPolicyFeatureDisabled: "
+            'spec.engine.autoscalerPolicyRef references "p" but the AutoscalerPolicy feature is not '
+            "enabled on this cluster; remove the ref or enable the feature",
+            id="an autoscaler policy",
+        ),
+        pytest.param(
+            {**runner(), "annotations": {"ome.io/deploymentMode": "VirtualDeployment"}},
+            {},
+            CHAT
+            + "spec.engine.annotations[ome.io/deploymentMode]: deployment mode VirtualDeployment is "
+            "not valid for the engine; use RawDeployment or OMENative",
+            id="a mode that a component can't have",
+        ),
+        pytest.param(
+            {"leader": runner(), "worker": runner()},
+            {},
+            CHAT
+            + "spec.engine: the engine resolves to deployment mode OMENative, which this version of "
+            "OME doesn't render; set spec.deploymentMode or the engine's annotation "
+            "ome.io/deploymentMode to RawDeployment",
+            id="a mode that isn't built",
+        ),
+    ],
+)
+def test_refused_components(engine_config: Json, engine: Json, message: str) -> None:
+    assert refusal(runtime(engine_config), service(engine=engine)) == message
+
+
+def test_a_quantity_that_is_none() -> None:
+    side = {"name": "side", "image": "s", "resources": {"limits": {"memory": "lots"}}}
+    with pytest.raises(InvalidObject) as caught:
+        runtime({**runner(), "containers": [side]})
+    path = "spec.engineConfig.containers[0].resources.limits.memory"
+    assert str(caught.value) == f'ClusterServingRuntime/rt: {path}: "lots" is not a quantity'
+    (problem,) = check_pod({"containers": [side]})
+    assert str(problem) == (
+        'containers[side].resources.limits[memory]: "lots" is not a quantity; write 2, 500m or 80Gi'
+    )
+
+
+def test_a_runtimes_runner_without_a_name() -> None:
+    with pytest.raises(InvalidObject) as caught:
+        runtime({"runner": {"image": "engine:v1"}})
+    assert str(caught.value).startswith(
+        "ClusterServingRuntime/rt: spec.engineConfig.runner.name: required"
+    )
+
+
+def test_a_services_runner_without_a_name_is_ome_container() -> None:
+    rendered = plan_of(runtime({}), service(engine={"runner": {"image": "own:v1"}}))
+    assert container(rendered)["image"] == "own:v1"
+
+
+def test_every_problem_of_a_pod_is_reported() -> None:
+    rendered = plan_of(
+        runtime(
+            runner(
+                volumeMounts=[{"name": "a", "mountPath": "/x"}, {"name": "b", "mountPath": "/x"}]
+            )
+        ),
+        service(),
+    )
+    codes = [problem.code for _, problem in rendered.refusals()]
+    assert codes == ["VolumeMissing", "VolumeMissing", "MountPathTaken"]
+
+
+def test_a_template_in_an_annotation_is_never_expanded_again() -> None:
+    rendered = plan_of(
+        runtime(runner(args=["{{.Annotations.owner}}"])),
+        service(metadata={"annotations": {"owner": "{{.Name}}"}}),
+    )
+    assert container(rendered)["args"] == ["{{.Name}}"]
+    annotations = deployment(rendered)["spec"]["template"]["metadata"]["annotations"]
+    assert annotations["owner"] == "{{.Name}}"
+
+
+def test_an_inline_chat_template_passes_through_with_a_warning() -> None:
+    template = "{% for m in messages %}{{ m['content'] }}{% endfor %}"
+    rendered = plan_of(runtime(runner(args=["--chat-template", template])), service())
+    assert container(rendered)["args"][1] == template
+    assert [str(warning) for warning in rendered.warnings] == [
+        CHAT
+        + "engine container ome-container: args[1]: template text that is no placeholder of OME's is "
+        "passed on unchanged"
+    ]
+
+
+def test_a_63_character_service_name_with_a_decoder() -> None:
+    name = "a" * 63
+    rendered = plan_of(runtime(decoderConfig=runner()), service(name, decoder={}))
+    names = {item["kind"] + "/" + item["metadata"]["name"] for item in rendered.objects()}
+    decoder = component_name(name, "decoder")
+    assert len(decoder) == 63
+    assert decoder.endswith("-decoder")
+    assert {f"Deployment/{decoder}", f"Service/{decoder}", f"Service/{name}"} <= names
+    made = deployment(rendered, "decoder")
+    assert made["spec"]["selector"] == {"matchLabels": {"app": decoder}}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("1chat", 'invalid InferenceService name "1chat", must match "[a-z]([-a-z0-9]*[a-z0-9])?"'),
+        ("a.b", 'invalid InferenceService name "a.b", must match "[a-z]([-a-z0-9]*[a-z0-9])?"'),
+        (
+            "a" * 64,
+            f'InferenceService name "{"a" * 64}" has 64 characters; Services and labels hold 63',
+        ),
+    ],
+)
+def test_service_names_that_nothing_can_be_named_after(name: str, message: str) -> None:
+    rendered = plan_of(runtime(), service(name))
+    ((_, problem),) = rendered.refusals()
+    assert problem.message == message
+    assert rendered.denial == message
+
+
+def test_a_253_character_runtime_name() -> None:
+    name = "r" * 253
+    rendered = plan_of(runtime(name=name), service(runtime={"name": name}))
+    template = deployment(rendered)["spec"]["template"]["metadata"]
+    assert len(template["labels"]["serving-runtime"]) == 63
+    assert template["labels"]["serving-runtime"].endswith("r" * 54)
+    assert template["annotations"]["ome.io/serving-runtime"] == name
+
+
+def test_a_claim_in_another_namespace() -> None:
+    storage = {"storageUri": "pvc://other:weights/small"}
+    text = refusal(runtime(), model(storage=storage), service(model={"name": "m"}))
+    assert text == (
+        CHAT + 'spec.model.name: ClusterBaseModel "m" references PVC in namespace "other", but '
+        'InferenceService is in namespace "demo"; Kubernetes does not allow pods to mount PVCs from '
+        'another namespace. Either move the InferenceService to namespace "other" or replicate the PVC '
+        'into namespace "demo".'
+    )
+
+
+def test_a_volume_named_like_the_model() -> None:
+    config = {**runner(), "volumes": [{"name": "m", "emptyDir": {}}]}
+    text = refusal(runtime(config), model(), service(model={"name": "m"}))
+    assert text == (
+        CHAT
+        + 'engine pod: volumes[m]: volume "m" has the name of the model\'s own volume; rename the '
+        "volume"
+    )
+
+
+def test_a_missing_class_and_a_policy() -> None:
+    listed = {"acceleratorClasses": ["a"]}
+    rt = runtime(acceleratorRequirements=listed)
+    text = refusal(rt, service(acceleratorSelector={"acceleratorClass": "gone"}))
+    assert text == (
+        CHAT
+        + "spec.acceleratorSelector.acceleratorClass: Failed to get accelerator class for engine: "
+        "accelerator class gone not found at cluster scope"
+    )
+    engine = {"acceleratorOverride": {"acceleratorClass": "also-gone"}}
+    assert "spec.engine.acceleratorOverride.acceleratorClass: " in refusal(
+        rt, service(engine=engine)
+    )
+
+
+def test_a_decoder_that_is_refused_holds_the_rest_and_leaves_the_engine() -> None:
+    rendered = plan_of(runtime(), service(decoder={}, router={}))
+    kinds = {name: type(action) for name, action in rendered.actions.items()}
+    assert kinds == {"engine": Apply, "decoder": Hold, "router": Hold, "ingress": Hold}
+    assert len(list(rendered.refusals())) == 1
+
+
+def test_undeclared_components_are_removed() -> None:
+    rendered = plan_of(runtime(routerConfig=runner()), service())
+    assert isinstance(rendered.actions["decoder"], Remove)
+    assert isinstance(rendered.actions["router"], Remove)
