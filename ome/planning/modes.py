@@ -6,21 +6,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ome.planning.context import ComponentRefused
+from ome.scoring.verdict import MODE_ANNOTATION, declared_mode
 
-__all__ = ["MODE_ANNOTATION", "OMENATIVE", "RAW", "VIRTUAL", "component_mode", "declared_mode"]
+__all__ = ["OMENATIVE", "RAW", "VIRTUAL", "component_mode"]
 
-MODE_ANNOTATION: Final = "ome.io/deploymentMode"
 RAW: Final = "RawDeployment"
 OMENATIVE: Final = "OMENative"
 MULTI_NODE: Final = "MultiNode"
 VIRTUAL: Final = "VirtualDeployment"
-_MODES: Final = frozenset({RAW, OMENATIVE, MULTI_NODE, VIRTUAL})
-
-
-def declared_mode(annotations: Mapping[str, Any] | None) -> str | None:
-    """The mode that an annotation declares; a value that is no mode declares nothing."""
-    value = (annotations or {}).get(MODE_ANNOTATION)
-    return value if value in _MODES else None
 
 
 def component_mode(name: str, merged: Mapping[str, Any], spec_mode: str | None) -> str:

@@ -17,12 +17,13 @@ from ome.engines.engines import Engines
 from ome.planning import objects
 from ome.planning.component import Component, build_component
 from ome.planning.context import COMPONENTS, ComponentRefused, ServiceContext
-from ome.planning.modes import VIRTUAL, declared_mode
+from ome.planning.modes import VIRTUAL
 from ome.planning.names import MAX_NAME
 from ome.planning.plan import Action, Apply, Event, Hold, Plan, Provenance, Remove
 from ome.planning.scaling import autoscaler_object
 from ome.resolution.refusals import Refused
 from ome.resolution.resolve import Resolution, resolve
+from ome.scoring.verdict import declared_mode
 from ome.snapshot import Snapshot
 
 __all__ = ["plan"]
@@ -129,6 +130,7 @@ class _ServicePlan:
         """The plan."""
         context = self._context
         context.warnings.extend(context.resolution.advisories)
+        self._advise()
         refused: Hold | None = None
         for name in COMPONENTS:
             if context.declared(name) is None:
@@ -148,6 +150,18 @@ class _ServicePlan:
             decision=_decision(context.resolution),
             provenance=dict[str, Provenance](self._provenance or {}),
         )
+
+    def _advise(self) -> None:
+        """The event for a named runtime that doesn't declare support, while the service follows it."""
+        resolution = self._context.resolution
+        reference = self._context.spec.get("runtime") or {}
+        if resolution.incompatible and resolution.model and reference.get("autoSync") is not False:
+            text = (
+                f"Runtime {resolution.runtime.name} does not declare support for model "
+                f"{resolution.model.name} ({resolution.incompatible}); proceeding because the runtime "
+                "was named explicitly"
+            )
+            self._events.append(Event("Warning", "RuntimeCompatibilityAdvisory", text))
 
     def _component(self, name: str) -> Action:
         leaves: dict[str, tuple[Any, str]] | None = None if self._provenance is None else {}
@@ -216,11 +230,15 @@ def _raw_objects(context: ServiceContext, part: Component) -> Iterator[Json]:
 
 def _decision(resolution: Resolution) -> Json:
     """What the service is served with, and by which way it was found."""
+    selection = resolution.selection
     decision: Json = {
-        "selection": "Selected" if resolution.auto_selected else "Explicit",
+        "selection": "Selected" if selection else "Explicit",
         "runtime": str(resolution.runtime.ref),
         "chain": [str(runtime.ref) for runtime in resolution.chain],
     }
     if resolution.model is not None:
         decision["model"] = str(resolution.model.ref)
+    if selection is not None:
+        decision["kept"] = selection.kept
+        decision["record"] = dict(selection.record)
     return decision

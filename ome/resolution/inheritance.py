@@ -8,14 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ome.api import ClusterServingRuntime, ServingRuntime
 from ome.merging.schema import RUNTIME_SPEC
 from ome.merging.strategic import merge_chain
-from ome.snapshot import Snapshot
+from ome.snapshot import Runtime, Snapshot
 
-__all__ = ["INHERIT_FROM", "MAX_CHAIN", "BrokenChain", "Runtime", "resolve_chain", "spec_of_chain"]
-
-Runtime = ServingRuntime | ClusterServingRuntime
+__all__ = ["INHERIT_FROM", "MAX_CHAIN", "BrokenChain", "resolve_chain", "spec_of_chain"]
 
 INHERIT_FROM: Final = "ome.io/inherit-from"
 MAX_CHAIN: Final = 5

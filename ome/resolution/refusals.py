@@ -86,17 +86,24 @@ def nothing_named(service: ObjectRef) -> Refused:
     )
 
 
-def no_runtime_named(service: ObjectRef, model: str) -> Refused:
-    """A model and no runtime: OME would have to choose, which this version doesn't do yet."""
-    text = f"spec.runtime.name is not set: this version of OME doesn't choose a runtime for model {model}"
-    problem = Problem(
-        "RuntimeNotNamed",
-        text,
-        service,
-        path="spec.runtime",
-        fix="name a runtime in spec.runtime.name",
+def selection_failed(service: ObjectRef, model: str, cause: str) -> Refused:
+    """Automatic selection can't even begin: retried, and no condition says so."""
+    text = f"Failed to find runtime for model {model}: {cause}"
+    problem = Problem("ModelNotServable", text, service, path="spec.model.name")
+    return Refused(problem, "RuntimeSelectionError", _no_supporting_runtime(model, cause))
+
+
+def no_runtime_found(service: ObjectRef, model: str, message: str) -> Refused:
+    """No runtime qualifies; the message lists what was looked at."""
+    problem = Problem("NoRuntimeFound", message, service, path="spec.model.name")
+    return Refused(problem, "RuntimeNotFound", _no_supporting_runtime(model, message))
+
+
+def _no_supporting_runtime(model: str, cause: str) -> str:
+    return (
+        f"no supporting runtime found for model {model} and engine does not have complete runner "
+        f"configuration: {cause}"
     )
-    return Refused(problem, "RuntimeSelectionError")
 
 
 def broken_chain(

@@ -1,4 +1,4 @@
-"""Which model and which runtime a service uses, for services that name their runtime.
+"""Which model and which runtime a service uses, named or chosen.
 
 Source: OME "Reference a runtime explicitly" document (v1.3); the order of kinds for models is OME's
 own ruling (docs/compatibility.md): the declared kind first, then the other one with an advisory.
@@ -12,10 +12,13 @@ from typing import Any
 
 from ome.api import BaseModel, ClusterBaseModel, InferenceService, ObjectRef, Problem
 from ome.resolution import refusals
-from ome.resolution.inheritance import BrokenChain, Runtime, resolve_chain, spec_of_chain
-from ome.snapshot import Snapshot
+from ome.resolution.inheritance import BrokenChain, resolve_chain, spec_of_chain
+from ome.resolution.selection import Selection, no_runtime_message, select
+from ome.scoring.matching import NO_CACHE
+from ome.scoring.verdict import Request, compatibility_error, judge
+from ome.snapshot import Runtime, Snapshot
 
-__all__ = ["Model", "Resolution", "resolve"]
+__all__ = ["Model", "Resolution", "find_model", "find_runtime", "resolve", "unservable"]
 
 Model = BaseModel | ClusterBaseModel
 
@@ -25,15 +28,23 @@ class Resolution:
     """What a service is served with.
 
     `chain` holds the runtime's ancestors root first and itself last, `spec` the effective runtime
-    spec; `model` is None for services whose runtime loads the weights itself.
+    spec; `model` is None for services whose runtime loads the weights itself. `selection` is there
+    when OME chose the runtime: it is rendered from its own spec then. `incompatible` says why a named
+    runtime doesn't declare support for the model.
     """
 
     runtime: Runtime
     chain: tuple[Runtime, ...]
     spec: Mapping[str, Any]
     model: Model | None
-    auto_selected: bool = False
+    selection: Selection | None = None
+    incompatible: str = ""
     advisories: tuple[Problem, ...] = ()
+
+    @property
+    def auto_selected(self) -> bool:
+        """Whether OME chose the runtime."""
+        return self.selection is not None
 
 
 def resolve(snapshot: Snapshot, service: InferenceService) -> Resolution:
@@ -49,7 +60,7 @@ def resolve(snapshot: Snapshot, service: InferenceService) -> Resolution:
     if not reference or not reference.get("name"):
         if model is None:
             raise refusals.nothing_named(service.ref)
-        raise refusals.no_runtime_named(service.ref, model.name)
+        return _choose(snapshot, service, model, advisories)
     runtime = find_runtime(
         snapshot, service.namespace, reference["name"], reference.get("kind") or _DEFAULT_RUNTIME
     )
@@ -64,11 +75,54 @@ def resolve(snapshot: Snapshot, service: InferenceService) -> Resolution:
     merged = spec_of_chain(chain)
     if merged.get("disabled") is True:
         raise refusals.runtime_disabled(service.ref, runtime.ref, model_name)
+    incompatible = ""
     if model is not None:
         _check_servable(service.ref, runtime, model)
+        incompatible = _incompatibility(service, runtime, merged, model, advisories)
     if reference.get("autoSync") is False:
         advisories.append(refusals.pin_not_applied(service.ref))
-    return Resolution(runtime, chain, merged, model, advisories=tuple(advisories))
+    return Resolution(
+        runtime, chain, merged, model, incompatible=incompatible, advisories=tuple(advisories)
+    )
+
+
+def _choose(
+    snapshot: Snapshot, service: InferenceService, model: Model, advisories: list[Problem]
+) -> Resolution:
+    """Automatic selection: the runtime's own spec, without what it inherits."""
+    spec = model.raw.get("spec") or {}
+    if fault := unservable(spec):
+        raise refusals.selection_failed(service.ref, model.name, fault)
+    selection = select(snapshot, service, spec)
+    if selection is None:
+        text = no_runtime_message(snapshot, service, spec)
+        raise refusals.no_runtime_found(service.ref, model.name, text)
+    runtime = selection.runtime
+    text = f"Runtime {runtime.name} will be auto-selected for model {model.name}"
+    advisories.append(Problem("AutoSelected", text, service.ref))
+    own = runtime.raw.get("spec") or {}
+    return Resolution(runtime, (runtime,), own, model, selection, advisories=tuple(advisories))
+
+
+def _incompatibility(
+    service: InferenceService,
+    runtime: Runtime,
+    merged: Mapping[str, Any],
+    model: Model,
+    advisories: list[Problem],
+) -> str:
+    """Why a named runtime doesn't declare support for the model; "" when it does."""
+    model_spec = model.raw.get("spec") or {}
+    reason = judge(runtime.ref, merged, model_spec, Request.of(service.raw)).reason
+    if reason is None:
+        return ""
+    error = compatibility_error(runtime.name, model_spec, reason)
+    text = (
+        f'runtime "{runtime.name}" does not declare support for model "{model.name}" ({error}); '
+        "proceeding because the runtime was named explicitly"
+    )
+    advisories.append(Problem("NotDeclared", text, service.ref, path="spec.runtime.name"))
+    return error
 
 
 _DEFAULT_RUNTIME = "ClusterServingRuntime"
@@ -121,13 +175,18 @@ def _other_kind(service: ObjectRef, declared: str, model: Model) -> Problem:
     )
 
 
+def unservable(model_spec: Mapping[str, Any]) -> str:
+    """What keeps any runtime from serving a model; "" when nothing does."""
+    if not (model_spec.get("modelFormat") or {}).get("name"):
+        return "invalid model specification: modelFormat.name: model format name is required"
+    return ""
+
+
 def _check_servable(service: ObjectRef, runtime: Runtime, model: Model) -> None:
     spec = model.raw.get("spec") or {}
-    cause = ""
-    if not (spec.get("modelFormat") or {}).get("name"):
-        cause = "invalid model specification: modelFormat.name: model format name is required"
-    elif spec.get("distribution") == "Sharded":
-        cause = "no model cache provider is configured for sharded model loading"
+    cause = unservable(spec)
+    if not cause and spec.get("distribution") == "Sharded":
+        cause = NO_CACHE
     if cause:
         raise refusals.invalid_runtime(
             service, runtime.name, model.name, cause, code="ModelNotServable"

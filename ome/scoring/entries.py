@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ome.scoring.versions import versions_match
 
-__all__ = ["best_entry", "entry_score"]
+__all__ = ["best_entry", "entry_score", "full_score"]
 
 Json = Mapping[str, Any]
 
@@ -24,14 +24,20 @@ def entry_score(entry: Json, model: Json) -> int:
 
     A version that only one side sets passes. Architecture, quantization and pipeline don't count.
     """
-    total = 0
-    for part, zero_weight in _ZERO_WEIGHTS.items():
+    for part in _ZERO_WEIGHTS:
         wanted, offered = entry.get(part) or {}, model.get(part) or {}
         if not wanted.get("name") or wanted.get("name") != offered.get("name"):
             return 0
         if not _versions_agree(wanted, offered):
             return 0
-        weight = wanted.get("weight")
+    return full_score(entry)
+
+
+def full_score(entry: Json) -> int:
+    """The score of an entry for a model whose names and versions it has."""
+    total = 0
+    for part, zero_weight in _ZERO_WEIGHTS.items():
+        weight = (entry.get(part) or {}).get("weight")
         total += _DEFAULT_WEIGHT if weight is None else weight or zero_weight
     priority = entry.get("priority")
     return total * (1 if priority is None else priority)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["Version", "parse_version", "versions_match"]
+__all__ = ["Version", "parse_version", "parsed_match", "versions_match"]
 
 _NUMBERS: Final = re.compile(
     r"(v?)(0|[1-9][0-9]*)(?:\.(0|[1-9][0-9]*)(?:\.(0|[1-9][0-9]*)(.*))?)?", re.ASCII | re.DOTALL
@@ -68,7 +68,11 @@ def _split_suffixes(
 
 def versions_match(entry: str, operator: str | None, model: str) -> bool:
     """Whether a model's version satisfies an entry's. Malformed versions never match."""
-    left, right = parse_version(entry), parse_version(model)
+    return parsed_match(parse_version(entry), operator, parse_version(model))
+
+
+def parsed_match(left: Version | None, operator: str | None, right: Version | None) -> bool:
+    """The same for versions that are parsed already; None stands for a malformed one."""
     if left is None or right is None:
         return False
     if operator in (None, "", "Equal") or left.is_suffixed or right.is_suffixed:

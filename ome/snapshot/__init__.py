@@ -6,6 +6,7 @@ from ome.snapshot.snapshot import (
     EVERY_API,
     ApiKind,
     PluginVersion,
+    Runtime,
     Snapshot,
 )
 
@@ -18,6 +19,7 @@ __all__ = [
     "IngressConfig",
     "InvalidConfig",
     "PluginVersion",
+    "Runtime",
     "Snapshot",
     "parse_config",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Final, TypeVar
 
 from ome.api import (
@@ -18,11 +19,15 @@ from ome.api import (
     ClusterBaseModel,
     ClusterServingRuntime,
     InferenceService,
+    ObjectRef,
     ServingRuntime,
 )
+from ome.scoring.index import RuntimeIndex
 from ome.snapshot.config import Config
 
-__all__ = ["DEFAULT_OME_NAMESPACE", "EVERY_API", "ApiKind", "PluginVersion", "Snapshot"]
+__all__ = ["DEFAULT_OME_NAMESPACE", "EVERY_API", "ApiKind", "PluginVersion", "Runtime", "Snapshot"]
+
+Runtime = ServingRuntime | ClusterServingRuntime
 
 DEFAULT_OME_NAMESPACE: Final = "ome"
 
@@ -56,12 +61,13 @@ _Object = TypeVar("_Object", bound=ApiObject)
 _Key = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Snapshot:
     """Objects with their indexes, and the settings of one moment.
 
     Build it with `Snapshot.of`. `now` is the clock, `served` the optional API kinds that exist,
-    `plugins` the engines with their versions.
+    `plugins` the engines with their versions, `live` what identifies the state of the workloads that
+    run (a Deployment's generation, say), by object.
     """
 
     now: datetime
@@ -69,6 +75,7 @@ class Snapshot:
     served: frozenset[ApiKind]
     plugins: tuple[PluginVersion, ...]
     ome_namespace: str
+    live: Mapping[ObjectRef, str]
     _by_kind: Mapping[type[ApiObject], Mapping[_Key, ApiObject]] = field(repr=False)
 
     @classmethod
@@ -81,6 +88,7 @@ class Snapshot:
         served: frozenset[ApiKind] = EVERY_API,
         plugins: Iterable[PluginVersion] = (),
         ome_namespace: str = DEFAULT_OME_NAMESPACE,
+        live: Mapping[ObjectRef, str] | None = None,
     ) -> Snapshot:
         """A snapshot of these objects; of two with the same kind, namespace and name the later stays."""
         by_kind: dict[type[ApiObject], dict[_Key, ApiObject]] = {}
@@ -92,6 +100,7 @@ class Snapshot:
             served=served,
             plugins=tuple(sorted(plugins)),
             ome_namespace=ome_namespace,
+            live=live or {},
             _by_kind=by_kind,
         )
 
@@ -117,6 +126,22 @@ class Snapshot:
     def cluster_runtime(self, name: str) -> ClusterServingRuntime | None:
         """The ClusterServingRuntime, or None."""
         return self._get(ClusterServingRuntime, "", name)
+
+    def runtime_of(self, ref: ObjectRef) -> Runtime | None:
+        """The runtime of either kind that a reference names, or None."""
+        if ref.kind == ClusterServingRuntime.KIND:
+            return self.cluster_runtime(ref.name)
+        return self.runtime(ref.namespace, ref.name)
+
+    @cached_property
+    def runtime_index(self) -> RuntimeIndex:
+        """Every runtime, compiled for selection; built when a service first needs it."""
+        kinds = (ServingRuntime, ClusterServingRuntime)
+        return RuntimeIndex(
+            (item.ref, item.raw.get("spec") or {})
+            for kind in kinds
+            for item in self._by_kind.get(kind, {}).values()
+        )
 
     def model(self, namespace: str, name: str) -> BaseModel | None:
         """The BaseModel, or None."""

@@ -10,9 +10,14 @@ from ome.planning.plan import Plan
 from ome.planning.planner import plan
 from ome.snapshot import EVERY_API, ApiKind, Config, Snapshot
 
-__all__ = ["container", "deployment", "model", "obj", "plan_of", "runtime", "service"]
+__all__ = ["ENTRY", "container", "deployment", "model", "obj", "plan_of", "runtime", "service"]
 
 Json = dict[str, Any]
+# What the models of `model` match, and what the runtimes of `runtime` declare.
+ENTRY: Json = {
+    "modelFormat": {"name": "safetensors", "version": "1.0.0"},
+    "modelFramework": {"name": "transformers", "version": "4.50.0"},
+}
 _CLUSTER = frozenset({"ClusterServingRuntime", "ClusterBaseModel", "AcceleratorClass"})
 
 
@@ -36,8 +41,10 @@ def runtime(
     kind: str = "ClusterServingRuntime",
     **spec: Any,
 ) -> ApiObject:
-    """A runtime with an engine (a plain container by default) and further spec fields."""
+    """A runtime with an engine (a plain container by default) and further spec fields; it declares
+    support for the models of `model`."""
     metadata = spec.pop("metadata", {})
+    spec.setdefault("supportedModelFormats", [ENTRY])
     default = {"runner": {"name": "ome-container", "image": "engine:v1"}}
     engine_config = default if engine is None else engine
     return obj(kind, name, {"engineConfig": engine_config, **spec}, **metadata)
@@ -47,8 +54,7 @@ def model(name: str = "m", *, kind: str = "ClusterBaseModel", **spec: Any) -> Ap
     """A model with a format, a framework and a path."""
     metadata = spec.pop("metadata", {})
     default = {
-        "modelFormat": {"name": "safetensors", "version": "1.0.0"},
-        "modelFramework": {"name": "transformers", "version": "4.50.0"},
+        **ENTRY,
         "storage": {"storageUri": f"hf://acme/{name}", "path": f"/models/{name}"},
     }
     return obj(kind, name, {**default, **spec}, **metadata)
