@@ -10,19 +10,24 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from typing import Any
 
 from ome import __version__
 
 __all__ = ["main", "run", "run_kubectl"]
 
-EXIT_UNUSABLE = 2
-
 
 class _Parser(argparse.ArgumentParser):
+    exit_unusable = 2
+
     def error(self, message: str) -> None:  # type: ignore[override]
-        """Flags that can't be used: one line, where to look, exit code 2."""
+        """Flags that can't be used: one line, where to look, the command's own exit code."""
         print(f"error: {message}\nSee '{self.prog} --help' for usage.", file=sys.stderr)
-        sys.exit(EXIT_UNUSABLE)
+        sys.exit(self.exit_unusable)
+
+
+class _RuntimeParser(_Parser):
+    exit_unusable = 1  # `kubectl ome runtime` exits with 0 or 1, as documented
 
 
 def build_parser(prog: str) -> argparse.ArgumentParser:
@@ -34,6 +39,13 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"ome {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_render(commands)
+    _add_explain(commands)
+    _add_lint(commands)
+    runtime = commands.add_parser("runtime", help="explain runtimes (kubectl ome runtime)")
+    runtime_commands = runtime.add_subparsers(
+        title="commands", metavar="COMMAND", required=True, parser_class=_RuntimeParser
+    )
+    _add_explain(runtime_commands)
     engines = commands.add_parser(
         "engines",
         help="list the installed engine plugins",
@@ -50,7 +62,7 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _add_render(commands: argparse._SubParsersAction[_Parser]) -> None:
+def _add_render(commands: Any) -> None:
     render = commands.add_parser(
         "render",
         help="render InferenceServices to Kubernetes objects, without a cluster",
@@ -86,14 +98,51 @@ def _add_render(commands: argparse._SubParsersAction[_Parser]) -> None:
     render.set_defaults(handler="ome.cli.render")
 
 
-def add_input_flags(command: argparse.ArgumentParser) -> None:
+def _add_lint(commands: Any) -> None:
+    lint = commands.add_parser(
+        "lint",
+        help="find what the API accepts and what hurts later",
+        description=(
+            "Find what the API accepts and what hurts later: in runtimes, models and between them, and "
+            "in the pods that services would get."
+        ),
+        epilog="exit codes: 0 no errors; 1 errors, or with --strict warnings; 2 the flags can't be used",
+    )
+    add_input_flags(lint)
+    lint.add_argument("-o", "--output", choices=("text", "json", "sarif", "github"), default="text")
+    lint.add_argument("--strict", action="store_true", help="exit with 1 on warnings as well")
+    lint.set_defaults(handler="ome.cli.lint")
+
+
+def _add_explain(commands: Any) -> None:
+    explain = commands.add_parser(
+        "explain",
+        help="show which runtimes fit a model, and why not the others",
+        description=(
+            "Show every runtime that automatic selection considers for a model: those that qualify in "
+            "the order of choice, then the others with the first check that each fails."
+        ),
+    )
+    explain.exit_unusable = 1
+    add_input_flags(explain, required=False)
+    explain.add_argument("--model", metavar="NAME", help="the model to explain for")
+    explain.add_argument(
+        "--isvc", metavar="NAME", help="the InferenceService whose model and wishes count"
+    )
+    explain.add_argument(
+        "-o", "--output", choices=("table", "wide", "json", "yaml"), default="table"
+    )
+    explain.set_defaults(handler="ome.cli.explain")
+
+
+def add_input_flags(command: argparse.ArgumentParser, *, required: bool = True) -> None:
     """The flags of every command that reads manifests."""
     command.add_argument(
         "-f",
         "--filename",
         metavar="PATH",
         action="append",
-        required=True,
+        required=required,
         help="a file, a directory, or - for standard input; may be given again",
     )
     command.add_argument(

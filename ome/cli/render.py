@@ -6,27 +6,21 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from ome.api import InferenceService, OmeError, Problem
+from ome.cli.input import read_engines, read_snapshot
 from ome.cli.output import error, table, to_json, to_yaml, warn
-from ome.engines.discovery import discover
-from ome.engines.engines import Engines
 from ome.planning.plan import Plan, provenance_json
 from ome.planning.planner import plan
-from ome.snapshot import EVERY_API, PluginVersion, Snapshot
-from ome.sources import load, read_paths
+from ome.snapshot import Snapshot
 
 __all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> int:
     """Render the services of the input; returns the exit code."""
-    engines = discover()
-    for failed in engines.errors:
-        text = f"engine plugin {failed.name} of {failed.distribution} isn't used: {failed.message}"
-        warn(Problem("EnginePluginFailed", text))
+    engines = read_engines()
     try:
         snapshot = read_snapshot(options, engines)
         services = _chosen(snapshot, options)
@@ -47,30 +41,6 @@ def run(options: argparse.Namespace) -> int:
     for problem in refusals:
         error(problem)
     return 1 if refusals else 0
-
-
-def read_snapshot(options: argparse.Namespace, engines: Engines) -> Snapshot:
-    """The snapshot that the input flags describe; prints what is worth a warning.
-
-    Raises UnreadableInput.
-    """
-    loaded = load(
-        read_paths(options.filename, recursive=options.recursive),
-        namespace=options.namespace or "default",
-        ome_namespace=options.ome_namespace,
-        presets=[preset for engine in engines for preset in engine.info.presets],
-    )
-    for problem in loaded.warnings:
-        warn(problem)
-    lacking = set(options.without_api)
-    return Snapshot.of(
-        loaded.objects,
-        now=datetime.now(UTC),
-        config=loaded.config,
-        served=frozenset(api for api in EVERY_API if api.api_version not in lacking),
-        plugins=[PluginVersion(engine.name, engine.version) for engine in engines],
-        ome_namespace=options.ome_namespace,
-    )
 
 
 def _chosen(snapshot: Snapshot, options: argparse.Namespace) -> list[InferenceService]:

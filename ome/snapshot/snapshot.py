@@ -119,6 +119,11 @@ class Snapshot:
             assert isinstance(item, InferenceService)
             yield item
 
+    def of_kinds(self, *kinds: type[ApiObject]) -> list[ApiObject]:
+        """Every object of the kinds, by namespace and name."""
+        found = [item for kind in kinds for item in self._by_kind.get(kind, {}).values()]
+        return sorted(found, key=lambda item: (item.namespace, item.name, item.KIND))
+
     def runtime(self, namespace: str, name: str) -> ServingRuntime | None:
         """The ServingRuntime, or None."""
         return self._get(ServingRuntime, namespace, name)

@@ -58,13 +58,17 @@ class Document:
 
     def where_of(self, path: Iterable[str | int]) -> str:
         """The place of a field in it, or of the nearest parent that stands in the text."""
+        return place(self.file, self.number, self.line_of(path))
+
+    def line_of(self, path: Iterable[str | int]) -> int:
+        """The line of a field in it, or of the nearest parent that stands in the text."""
         node, line = self.node, self.line
         for step in path:
             node = _child(node, step)
             if node is None:
                 break
             line = node.start_mark.line + 1
-        return place(self.file, self.number, line)
+        return line
 
 
 def _child(node: yaml.Node | None, step: str | int) -> yaml.Node | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -49,11 +49,21 @@ _STEP: Final = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What was read: objects, the configuration, and what is worth a warning."""
+    """What was read: objects, the configuration, what is worth a warning, and where objects stand."""
 
     objects: tuple[ApiObject, ...]
     config: Config
     warnings: tuple[Problem, ...]
+    places: Mapping[ObjectRef, tuple[Document, tuple[str | int, ...]]] = field(
+        default_factory=dict, repr=False
+    )
+
+    def line_of(self, ref: ObjectRef, path: str) -> tuple[str, int] | None:
+        """The file and the line of an object's field, or of what of it stands in the text."""
+        if ref not in self.places:
+            return None
+        document, start = self.places[ref]
+        return document.file, document.line_of((*start, *_steps(path)))
 
 
 def load(
@@ -62,13 +72,15 @@ def load(
     namespace: str = "default",
     ome_namespace: str = DEFAULT_OME_NAMESPACE,
     presets: Iterable[str] = (),
+    keep_places: bool = False,
 ) -> Loaded:
     """Read every document of every file.
 
-    `namespace` is for objects that name none. Raises UnreadableInput with every fault found, each
+    `namespace` is for objects that name none; with `keep_places` the result can tell the line of
+    every field, which keeps the parsed texts in memory. Raises UnreadableInput with every fault found, each
     with file, document number and line.
     """
-    loader = _Loader(namespace, ome_namespace, tuple(presets))
+    loader = _Loader(namespace, ome_namespace, tuple(presets), keep_places)
     for name, data in files:
         try:
             for document in read_documents(data, name):
@@ -85,11 +97,13 @@ class _Loader:
     namespace: str
     ome_namespace: str
     presets: tuple[str, ...]
+    keep_places: bool
     faults: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     config: Config = field(default_factory=Config)
     skipped: Counter[str] = field(default_factory=Counter)
     objects: dict[ObjectRef, tuple[ApiObject, str]] = field(default_factory=dict)
+    places: dict[ObjectRef, tuple[Document, tuple[str | int, ...]]] = field(default_factory=dict)
 
     def loaded(self) -> Loaded:
         """What was read, when nothing was at fault."""
@@ -98,7 +112,7 @@ class _Loader:
             text = f"skipped objects that rendering doesn't read: {kinds}"
             self.warnings.append(Problem("ObjectsSkipped", text))
         objects = tuple(item for item, _ in self.objects.values())
-        return Loaded(objects, self.config, tuple(self.warnings))
+        return Loaded(objects, self.config, tuple(self.warnings), self.places)
 
     def take(self, document: Document) -> None:
         """Read one document: an object, or a list of them."""
@@ -165,6 +179,8 @@ class _Loader:
             text = f"it stands twice: this one replaces the one of {earlier[1]}"
             self.warnings.append(Problem("DuplicateObject", text, item.ref, where=where))
         self.objects[item.ref] = item, where
+        if self.keep_places:
+            self.places[item.ref] = document, path
 
     def _check_preset(self, item: ApiObject, preset: str, where: str) -> None:
         if not item.KIND.endswith("ServingRuntime") or preset in self.presets:

@@ -33,7 +33,9 @@ def test_quantities(text: object, number: object) -> None:
     assert parse_quantity(text) == number
 
 
-@pytest.mark.parametrize("text", ["", "eight", "8 Gi", "8GB", "1_000", "inf", "٨", True, None, [], "1e99999"])
+@pytest.mark.parametrize(
+    "text", ["", "eight", "8 Gi", "8GB", "1_000", "inf", "٨", True, None, [], "1e99999"]
+)
 def test_what_is_none(text: object) -> None:
     with pytest.raises(InvalidQuantity):
         parse_quantity(text)

@@ -40,7 +40,7 @@ def service(name: str, namespace: str = "demo", runtime: str = "rt") -> str:
 @pytest.fixture(autouse=True)
 def no_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     """These tests are the core's: they pass with any plugins installed, or none."""
-    for command in ("render", "engines"):
+    for command in ("input", "engines"):
         monkeypatch.setattr(f"ome.cli.{command}.discover", Engines)
 
 
@@ -236,7 +236,7 @@ def test_a_plugin_that_does_not_load_is_named_and_the_rest_is_rendered(
     file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed = LoadError("bad", "ome-engine-bad", "import failed: ImportError: no luck")
-    monkeypatch.setattr("ome.cli.render.discover", lambda: Engines([], [failed]))
+    monkeypatch.setattr("ome.cli.input.discover", lambda: Engines([], [failed]))
     file.write_text(RUNTIME + service("chat"))
     code, out, err = run(capsys, "render", "-f", file)
     assert (code, len(list(yaml.safe_load_all(out)))) == (0, 5)

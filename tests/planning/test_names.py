@@ -27,7 +27,9 @@ def test_shorten() -> None:
     assert shorten("short", 5) == "short"
     assert shorten("a" * 20, 12) == f"{digest('a' * 20)}-aaa"
     assert shorten("a" * 20, 8) == digest("a" * 20)
-    starts_with_digit = next(text for text in map(str, range(10**40, 10**40 + 99)) if digest(text)[0].isdigit())
+    starts_with_digit = next(
+        text for text in map(str, range(10**40, 10**40 + 99)) if digest(text)[0].isdigit()
+    )
     assert shorten(starts_with_digit, 30, letter_first=True)[0] == "a"
 
 
@@ -72,7 +74,10 @@ def test_label_values() -> None:
     assert len(label_value("x" * 253)) == 63
 
 
-@given(st.from_regex(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True), st.sampled_from(["engine", "router"]))
+@given(
+    st.from_regex(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True),
+    st.sampled_from(["engine", "router"]),
+)
 def test_component_names_are_dns_labels(service: str, component: str) -> None:
     name = component_name(service, component)
     assert re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", name)

@@ -50,13 +50,18 @@ def test_each_bound_comes_from_service_runtime_and_configuration(
         ({"ome.io/autoscalerClass": "external"}, None, None),
     ],
 )
-def test_legacy_annotations(annotations: dict[str, str], kind: str | None, target: int | None) -> None:
+def test_legacy_annotations(
+    annotations: dict[str, str], kind: str | None, target: int | None
+) -> None:
     rendered = plan_of(runtime(), service(metadata={"annotations": annotations}))
     found = scalers(rendered)
     assert [item["kind"] for item in found] == ([kind] if kind else [])
     if found:
         resource = found[0]["spec"]["metrics"][0]["resource"]
-        assert resource == {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": target}}
+        assert resource == {
+            "name": "cpu",
+            "target": {"type": "Utilization", "averageUtilization": target},
+        }
     assert "replicas" not in deployment(rendered)["spec"]
 
 
@@ -113,7 +118,11 @@ def test_keda_settings_are_passed_on() -> None:
     (scaled,) = scalers(plan_of(runtime(), service("c" * 50, engine=own)))
     assert scaled["metadata"]["name"] == "scaledobject-" + ("c" * 43 + "-engine")
     assert scaled["spec"] == {
-        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "c" * 50 + "-engine"},
+        "scaleTargetRef": {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "name": "c" * 50 + "-engine",
+        },
         "minReplicaCount": 0,
         "maxReplicaCount": 2,
         **keda,

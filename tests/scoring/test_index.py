@@ -44,7 +44,10 @@ SPECS = st.fixed_dictionaries(
             {"acceleratorClasses": st.lists(st.sampled_from(["x", "y"]), max_size=2)}
         ),
         "engineConfig": st.sampled_from(
-            [{"annotations": {"ome.io/deploymentMode": mode}} for mode in ("MultiNode", "OMENative", "odd")]
+            [
+                {"annotations": {"ome.io/deploymentMode": mode}}
+                for mode in ("MultiNode", "OMENative", "odd")
+            ]
         ),
     },
 )
@@ -115,12 +118,17 @@ def test_two_overlapping_ranges_give_one_winner_in_any_order(order: tuple[str, s
         "modelFramework": {"name": "w"},
         "modelParameterSize": "4B",
     }
-    assert [each.runtime.name for each in index.choose("demo", model, ANY_SERVICE)] == ["left", "right"]
+    assert [each.runtime.name for each in index.choose("demo", model, ANY_SERVICE)] == [
+        "left",
+        "right",
+    ]
 
 
 def test_a_thousand_entries_and_names_that_differ_by_case() -> None:
     entry = simple("1B", "9B")["supportedModelFormats"][0]
-    many = {"supportedModelFormats": [{**entry, "modelArchitecture": f"A{at}"} for at in range(1000)]}
+    many = {
+        "supportedModelFormats": [{**entry, "modelArchitecture": f"A{at}"} for at in range(1000)]
+    }
     index = RuntimeIndex(
         [
             (ObjectRef("ClusterServingRuntime", "", "many"), many),

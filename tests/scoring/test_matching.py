@@ -21,7 +21,9 @@ def cases(name: str) -> list[dict[str, Any]]:
     return found
 
 
-def reason(spec: dict[str, Any], model: dict[str, Any], request: Request = ANY_SERVICE) -> str | None:
+def reason(
+    spec: dict[str, Any], model: dict[str, Any], request: Request = ANY_SERVICE
+) -> str | None:
     problem = judge(RUNTIME, spec, model, request).reason
     return None if problem is None else problem.message
 
@@ -160,7 +162,11 @@ def test_the_label_leaves_out_what_is_absent() -> None:
             {"modelArchitecture": "A"},
             ["model has architecture A but runtime has no architecture requirement"],
         ),
-        ({}, {"modelFramework": {"name": "w"}}, ["model has framework w but runtime has no framework requirement"]),
+        (
+            {},
+            {"modelFramework": {"name": "w"}},
+            ["model has framework w but runtime has no framework requirement"],
+        ),
         (
             {"modelFormat": {"name": "f", "version": "24.01"}},
             {"modelFormat": {"name": "f", "version": "24.01"}},

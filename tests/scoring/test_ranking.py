@@ -19,7 +19,11 @@ CASES = json.loads((Path(__file__).parents[1] / "vectors/ranking.json").read_tex
 
 def verdict(item: dict[str, Any], size: str | None = None) -> Verdict:
     local = item["scope"] == "Namespaced"
-    ref = ObjectRef("ServingRuntime" if local else "ClusterServingRuntime", "demo" if local else "", item["name"])
+    ref = ObjectRef(
+        "ServingRuntime" if local else "ClusterServingRuntime",
+        "demo" if local else "",
+        item["name"],
+    )
     return Verdict(ref, None, 0, item["score"], range_distance(size, item["range"]), eligible=True)
 
 
@@ -46,4 +50,7 @@ def test_what_decided() -> None:
 
 def test_what_can_not_be_chosen_is_not_ranked() -> None:
     ref = ObjectRef("ClusterServingRuntime", "", "a")
-    assert rank([Verdict(ref, None, 0, 0, eligible=True), Verdict(ref, None, 0, 2, eligible=False)]) == []
+    assert (
+        rank([Verdict(ref, None, 0, 0, eligible=True), Verdict(ref, None, 0, 2, eligible=False)])
+        == []
+    )

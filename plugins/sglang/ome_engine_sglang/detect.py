@@ -3,82 +3,52 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from typing import Final
 
 from ome.engines import Basis, Container, Detection
+from ome_engine_sglang.launch import read_launch
 
-__all__ = ["detect", "image_version", "launch_arguments"]
+__all__ = ["CONFIGURED", "detect", "image_version"]
 
-_MODULE: Final = "sglang.launch_server"
-_SHELLS: Final = frozenset({"sh", "bash", "ash", "dash"})
-_IMAGE: Final = re.compile(r"(?:^|/)sglang(?:-[a-z0-9]+)*(?=[:@]|$)")
-_TAG_VERSION: Final = re.compile(r"v?(\d+\.\d+\.\d+(?:\.post\d+)?)(?![\d.])")
-_SCRIPT: Final = re.compile(r"sglang\.launch_server|\bsglang\s+serve\b")
-_OTHER_IMAGES: Final = ("sglang-router", "sglang-gateway")
+# The image's name as SGLang and the hardware vendors give it. Others that start so (`sglang-router`,
+# Dynamo's `sglang-runtime`) hold something else.
+_NAME: Final = re.compile(r"sglang(?:-(?:ascend|cpu|cuda|musa|npu|rocm|xpu))?")
+_VERSION: Final = re.compile(r"v?(\d+\.\d+\.\d+(?:\.post\d+|rc\d+)?)(?=[-_+]|$)")
+
+CONFIGURED: Final = "some of its flags stand in a file (--config)"
 
 
 def detect(container: Container) -> Detection | None:
     """SGLang's server in a container, or None.
 
-    A launch inside a shell script is recognised, and opaque: its flags can't be read.
+    A launch that can't be read (a script of several commands, say) is recognised, and opaque.
     """
     version = image_version(container.image)
-    argv = container.argv
-    script = _shell_script(argv)
-    if script is not None:
-        if not _SCRIPT.search(script):
-            return None
-        words = _words(script)
-        if words is not None and launch_arguments(words) is not None:
-            return Detection(Basis.COMMAND, version)
-        return Detection(Basis.COMMAND, version, opaque="it is launched by a shell script")
-    if launch_arguments(argv) is not None:
-        return Detection(Basis.COMMAND, version)
-    name = _IMAGE.search(container.image)
-    if name and not name.group().lstrip("/").startswith(_OTHER_IMAGES) and not container.command:
-        return Detection(Basis.IMAGE, version)
-    return None
+    launch = read_launch(container.argv)
+    if launch is not None:
+        opaque = launch.opaque or _configured(launch.arguments)
+        return Detection(Basis.COMMAND, version, opaque)
+    if container.command or _tag_of(container.image) is None:
+        return None
+    if container.args and not container.args[0].startswith("-"):
+        return None
+    return Detection(Basis.IMAGE, version, _configured(container.args))
 
 
 def image_version(image: str) -> str:
-    """The SGLang version in an image's tag, or ""."""
-    tag = image.rpartition("@")[0] or image
-    found = _TAG_VERSION.search(tag.rpartition("/")[2].partition(":")[2])
+    """The version in the tag of an image of SGLang; "" for another image, a digest or a moving tag."""
+    tag = _tag_of(image)
+    found = _VERSION.match(tag) if tag else None
     return found[1] if found else ""
 
 
-def launch_arguments(argv: Sequence[str]) -> Sequence[str] | None:
-    """The words after SGLang's own command, or None when that isn't what runs."""
-    words = list(argv)
-    while words and (words[0] in ("exec", "env") or re.fullmatch(r"[A-Za-z_]\w*=.*", words[0])):
-        del words[0]
-    if len(words) >= 2 and words[0].rpartition("/")[2] == "sglang" and words[1] == "serve":
-        return words[2:]
-    if words and re.fullmatch(r"(?:.*/)?python[\d.]*", words[0]):
-        for at, word in enumerate(words[1:], 1):
-            if word == "-m" and words[at + 1 : at + 2] == [_MODULE]:
-                return words[at + 2 :]
-            if not word.startswith("-"):
-                return None
-    return None
+def _tag_of(image: str) -> str | None:
+    """The tag ("" when there is none) of an image of SGLang, None for another image."""
+    name, _, tag = image.partition("@")[0].rpartition("/")[2].partition(":")
+    return tag if _NAME.fullmatch(name) else None
 
 
-def _shell_script(argv: Sequence[str]) -> str | None:
-    """The script of `sh -c SCRIPT`, or None."""
-    if len(argv) >= 3 and argv[0].rpartition("/")[2] in _SHELLS:
-        for at, word in enumerate(argv[1:-1], 1):
-            if word.startswith("-") and "c" in word:
-                return argv[at + 1]
-    return None
-
-
-def _words(script: str) -> list[str] | None:
-    """The words of a script that is one plain command, or None."""
-    if re.search(r"[;&|<>`]|\$\((?![A-Z_]+\))|\n\s*\S.*\n", script.replace("\\\n", " ")):
-        return None
-    try:
-        return shlex.split(script.replace("\\\n", " "))
-    except ValueError:
-        return None
+def _configured(arguments: Sequence[str]) -> str:
+    is_so = any(word == "--config" or word.startswith("--config=") for word in arguments)
+    return CONFIGURED if is_so else ""

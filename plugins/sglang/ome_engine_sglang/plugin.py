@@ -17,7 +17,7 @@ from ome.engines import (
 )
 from ome_engine_sglang.detect import detect
 from ome_engine_sglang.findings import find
-from ome_engine_sglang.flags import DIALECT
+from ome_engine_sglang.flags import dialect
 
 _PROBE: Final = {"httpGet": {"path": "/health", "port": 30000}, "timeoutSeconds": 30}
 
@@ -68,9 +68,9 @@ def ome_detect(container: Container) -> Detection | None:
 
 
 @hookimpl
-def ome_dialect() -> Dialect:
+def ome_dialect(version: str) -> Dialect:
     """SGLang's command line: plain argparse, with prefixes."""
-    return DIALECT
+    return dialect(version)
 
 
 @hookimpl

@@ -1,0 +1,1 @@
+"""What the API accepts and what hurts later."""
