@@ -14,7 +14,7 @@ test: $(VENV)/.dev
 	@$(BIN)/pytest
 
 check: lint types contracts generated $(VENV)/.dev
-	@$(BIN)/pytest --cov --cov-report=term --cov-fail-under=95
+	@$(BIN)/pytest --cov --cov-report=term --cov-fail-under=98
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .

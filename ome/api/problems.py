@@ -31,8 +31,9 @@ class Problem:
     """One fault or advisory.
 
     `code` is stable, `message` is complete in itself, `path` is a field path such as
-    `spec.engine.runner.env[0].value`, `fix` says what to do about it and `where` is a place in
-    the input such as `runtime.yaml: document 2, line 14`.
+    `spec.engine.runner.env[0].value`, `fix` says what to do about it, `where` is a place
+    in the input such as `runtime.yaml: document 2, line 14`, and `reference` tells where the fault is
+    documented or was reported. `is_error` marks an advisory about something that can't work.
     """
 
     code: str
@@ -41,6 +42,8 @@ class Problem:
     path: str = ""
     fix: str = ""
     where: str = ""
+    reference: str = ""
+    is_error: bool = False
 
     def __str__(self) -> str:
         """The problem on one line: place, object, field, message, fix; each only if it is known."""
@@ -53,7 +56,7 @@ class Problem:
         data: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.ref is not None:
             data["object"] = str(self.ref)
-        for key in ("path", "fix", "where"):
+        for key in ("path", "fix", "where", "reference"):
             if value := getattr(self, key):
                 data[key] = value
         return data

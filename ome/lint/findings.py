@@ -22,13 +22,14 @@ class LintFinding:
     message: str
     fix: str = ""
     where: str = ""
+    reference: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """The finding as JSON data, leaving out what is empty."""
         data: dict[str, Any] = {"code": self.code, "severity": str(self.severity)}
         if self.ref is not None:
             data["object"] = str(self.ref)
-        for key in ("path", "message", "fix", "where"):
+        for key in ("path", "message", "fix", "where", "reference"):
             if value := getattr(self, key):
                 data[key] = value
         return data
@@ -44,4 +45,5 @@ def from_problem(problem: Problem, severity: Severity) -> LintFinding:
         problem.message,
         problem.fix,
         problem.where,
+        problem.reference,
     )

@@ -44,4 +44,5 @@ def lint(snapshot: Snapshot, engines: Engines) -> Iterator[LintFinding]:
             yield from_problem(problem, Severity.ERROR)
         for problem in planned.warnings:
             if problem.code not in _NOT_FINDINGS:
-                yield from_problem(problem, Severity.WARNING)
+                severity = Severity.ERROR if problem.is_error else Severity.WARNING
+                yield from_problem(problem, severity)

@@ -80,7 +80,8 @@ def operators(item: ApiObject) -> Iterator[LintFinding]:
         elif operator != "Equal":
             version = parse_version(part.get("version") or "")
             if version is not None and version.is_suffixed:
-                message = f"the suffix of {part['version']} defeats {operator}: only the same version matches"
+                text = part["version"]
+                message = f"the suffix of {text} defeats {operator}: only the same version matches"
                 fix = "leave the suffix out, or the operator"
                 yield LintFinding("OperatorDefeated", WARNING, item.ref, at, message, fix)
             else:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ome.api import Problem
-from ome.engines.types import Container, PodView
+from ome.engines.types import Container, PodView, Severity
 from ome.merging.container import place_runner, pod_fields_of
 from ome.merging.injection import count_accelerators, set_env
 from ome.merging.placeholders import MalformedPlaceholder, expand
@@ -184,11 +184,12 @@ class PodBuild:
                     finding.message,
                     path=f"{where}: {finding.path}" if finding.path else where,
                     fix=finding.fix,
+                    reference=finding.reference,
+                    is_error=finding.severity is Severity.ERROR,
                 )
                 for finding in findings
             )
-        for problem in problems:
-            self._context.warn(problem.code, problem.message, path=problem.path, fix=problem.fix)
+        self._context.warnings.extend(replace(each, ref=self._context.ref) for each in problems)
 
 
 def view_of(container: Json) -> Container:
