@@ -38,6 +38,7 @@ crds: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python bench/render.py
+	$(BIN)/python bench/selection.py
 
 $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)

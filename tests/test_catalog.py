@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
@@ -15,13 +17,14 @@ from ome.planning.plan import Plan
 from ome.planning.planner import plan
 from ome.snapshot import Snapshot
 from ome.sources import load
-from ome.testing.catalog import model_for, service_for
+from ome.testing.catalog import model_for, service_for, winners
 
 # Runtimes that Kubernetes would refuse as a Deployment, reviewed: the leader of this one mounts volumes
 # that only its worker declares. RDMA injection would add them to a pod, but a Deployment whose template
 # lacks them is refused before there is a pod.
 FAULTS = {"srt-deepseek-rdma": ["VolumeMissing", "VolumeMissing"]}
 KUBERNETES = "1.34.0"
+WINNERS = Path(__file__).parent / "data/catalog-winners.json"
 
 
 @pytest.fixture(scope="session")
@@ -50,6 +53,15 @@ def test_every_runtime_renders(plans: dict[str, Plan]) -> None:
         if list(each.refusals())
     }
     assert refused == FAULTS
+
+
+def test_the_winners_of_the_catalog_are_the_reviewed_ones(
+    catalog_texts: list[tuple[str, bytes]],
+) -> None:
+    reviewed = json.loads(WINNERS.read_text())["models"]
+    assert winners(load(catalog_texts).objects) == reviewed
+    outcomes = Counter(item.get("refusal") or item["tieBreak"] for item in reviewed.values())
+    assert sum(outcomes.values()) == 205
 
 
 def test_every_object_validates_against_kubernetes_own_schema(plans: dict[str, Plan]) -> None:

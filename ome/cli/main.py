@@ -89,6 +89,11 @@ def _add_render(commands: Any) -> None:
         help="what to print: the objects, the whole plan, or which layer set each value",
     )
     render.add_argument(
+        "--from-status",
+        action="store_true",
+        help="keep the runtimes that OME chose before and recorded in the services' status",
+    )
+    render.add_argument(
         "--without-api",
         metavar="GROUP/VERSION",
         action="append",

@@ -89,6 +89,8 @@ def _digest(value: Any) -> str:
 
 
 def _kept(snapshot: Snapshot, service: InferenceService, trigger: str) -> Selection | None:
+    if not snapshot.keeps_choices:
+        return None
     status = service.raw.get("status")
     record = status.get(RECORD) if isinstance(status, dict) else None
     if not isinstance(record, dict) or record.get("trigger") != trigger:
@@ -111,7 +113,9 @@ def _record(winner: Runtime, ranked: Sequence[Verdict], trigger: str) -> Json:
         "score": best.score,
         "tieBreak": str(tie_break(best, second)),
         "trigger": trigger,
-        "digest": _digest([winner.raw.get("spec"), [_brief(each) for each in ranked]]),
+        "digest": _digest(
+            [winner.raw.get("spec"), [_brief(each) for each in ranked[: 1 + _RUNNERS_UP]]]
+        ),
     }
     if second is not None:
         record["runnersUp"] = [_brief(each) for each in ranked[1 : 1 + _RUNNERS_UP]]

@@ -67,7 +67,8 @@ class Snapshot:
 
     Build it with `Snapshot.of`. `now` is the clock, `served` the optional API kinds that exist,
     `plugins` the engines with their versions, `live` what identifies the state of the workloads that
-    run (a Deployment's generation, say), by object.
+    run (a Deployment's generation, say), by object; `keeps_choices` whether runtimes that were chosen
+    before and stand in services' status are kept.
     """
 
     now: datetime
@@ -76,6 +77,7 @@ class Snapshot:
     plugins: tuple[PluginVersion, ...]
     ome_namespace: str
     live: Mapping[ObjectRef, str]
+    keeps_choices: bool
     _by_kind: Mapping[type[ApiObject], Mapping[_Key, ApiObject]] = field(repr=False)
 
     @classmethod
@@ -89,6 +91,7 @@ class Snapshot:
         plugins: Iterable[PluginVersion] = (),
         ome_namespace: str = DEFAULT_OME_NAMESPACE,
         live: Mapping[ObjectRef, str] | None = None,
+        keeps_choices: bool = True,
     ) -> Snapshot:
         """A snapshot of these objects; of two with the same kind, namespace and name the later stays."""
         by_kind: dict[type[ApiObject], dict[_Key, ApiObject]] = {}
@@ -101,6 +104,7 @@ class Snapshot:
             plugins=tuple(sorted(plugins)),
             ome_namespace=ome_namespace,
             live=live or {},
+            keeps_choices=keeps_choices,
             _by_kind=by_kind,
         )
 

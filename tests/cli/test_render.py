@@ -276,3 +276,47 @@ def test_the_reader_may_go_away(file: Path) -> None:
     process.stderr.close()
     assert process.wait() == 0
     assert err == b""
+
+
+def test_a_recorded_choice_counts_only_when_asked_for(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry = {"modelFormat": {"name": "f"}, "modelFramework": {"name": "w"}, "autoSelect": True}
+    runner = {"name": "ome-container", "image": "x"}
+    old, better = (
+        {
+            "apiVersion": "ome.io/v1beta1",
+            "kind": "ClusterServingRuntime",
+            "metadata": {"name": name},
+            "spec": {
+                "supportedModelFormats": [{**entry, "priority": priority}],
+                "engineConfig": {"runner": runner},
+            },
+        }
+        for name, priority in (("old", 1), ("better", 2))
+    )
+    wanted = {
+        "apiVersion": "ome.io/v1beta1",
+        "kind": "ClusterBaseModel",
+        "metadata": {"name": "m"},
+        "spec": {**entry, "autoSelect": None, "storage": {"storageUri": "hf://a/b", "path": "/m"}},
+    }
+    del wanted["spec"]["autoSelect"]
+    asked = {
+        "apiVersion": "ome.io/v1beta1",
+        "kind": "InferenceService",
+        "metadata": {"name": "chat", "namespace": "demo"},
+        "spec": {"model": {"name": "m"}, "engine": {}},
+    }
+
+    def chosen(*objects: Any, flags: tuple[str, ...] = ()) -> tuple[str, Any]:
+        file.write_text(yaml.safe_dump_all(objects))
+        _, out, _ = run(capsys, "render", "-f", file, "--show", "plan", "-o", "json", *flags)
+        decision = json.loads(out)["plans"][0]["decision"]
+        return decision["record"]["name"], decision["record"]
+
+    name, record = chosen(old, wanted, asked)
+    assert name == "old"
+    served = {**asked, "status": {"runtimeSelection": record}}
+    assert chosen(old, better, wanted, served)[0] == "better"
+    assert chosen(old, better, wanted, served, flags=("--from-status",))[0] == "old"

@@ -108,3 +108,23 @@ def test_a_service_without_a_model(engines: Engines) -> None:
     ]
     assert "nodeSelector" not in pod
     assert [volume["name"] for volume in pod["volumes"]] == ["dshm"]
+
+
+def test_a_service_that_leaves_the_choice_to_ome(engines: Engines) -> None:
+    rendered, objects = render("llama-3-2-3b", engines)
+    assert [warning.message for warning in rendered.warnings] == [
+        "Runtime sglang-llama-3-2-3b will be auto-selected for model llama-3-2-3b-instruct"
+    ]
+    labels = objects["Deployment"]["metadata"]["labels"]
+    assert labels["serving-runtime"] == "sglang-llama-3-2-3b"
+    (runner,) = objects["Deployment"]["spec"]["template"]["spec"]["containers"]
+    assert runner["args"] == [
+        "--host=0.0.0.0",
+        "--port=8080",
+        "--model-path=$(MODEL_PATH)",
+        "--served-model-name=llama-3-2-3b-instruct",
+        "--tp-size=1",
+        "--mem-frac=0.9",
+    ]
+    assert {"name": "PARALLELISM_SIZE", "value": "1"} in runner["env"]
+    assert runner["volumeMounts"][0] == {"name": "dshm", "mountPath": "/dev/shm"}
