@@ -77,19 +77,20 @@ class PodBuild:
         if self._trace is not None:
             self._trace.changed(layer, value, at)
 
-    def _place(self, level: Json) -> tuple[dict[str, Any], str]:
-        """The pod with its edited runner, and the name of the container that serves."""
+    def _place(self, level: Json) -> tuple[dict[str, Any], int]:
+        """The pod with its edited runner, and which of its containers serves."""
         pod = pod_fields_of(level)
         runner = level.get("runner")
         if isinstance(runner, dict):
             edited = self._edit_runner(runner)
             placed = place_runner(pod, edited)
+            names = [item.get("name") for item in placed["containers"]]
             if self._trace is not None:
                 self._trace.moved("runner", f"containers[{edited['name']}]")
                 self._trace.changed("InferenceService", placed)
-            return placed, edited["name"]
+            return placed, names.index(edited["name"])
         if pod.get("containers"):
-            return pod, pod["containers"][0].get("name") or ""
+            return pod, 0
         raise ComponentRefused.because(
             "NoContainer",
             "no containers found in pod spec and no runner spec provided",
@@ -125,13 +126,12 @@ class PodBuild:
         found = [(level.get("runner") or {}).get("resources") or {} for level in levels]
         return any(value for resources in found for value in resources.values())
 
-    def _expand_placeholders(self, pod: dict[str, Any], serving: str) -> dict[str, Any]:
-        where = f"{self._name} container {serving}"
-        foreign: list[str] = []
+    def _expand_placeholders(self, pod: dict[str, Any], serving: int) -> dict[str, Any]:
         containers = list(pod["containers"])
-        at = next(i for i, item in enumerate(containers) if item.get("name") == serving)
+        where = f"{self._name} container {containers[serving].get('name')}"
+        foreign: list[str] = []
         try:
-            containers[at] = expand(containers[at], self._context.metadata, foreign)
+            containers[serving] = expand(containers[serving], self._context.metadata, foreign)
         except MalformedPlaceholder as error:
             raise ComponentRefused.because(
                 "PlaceholderMalformed", str(error), path=f"{where}: {error.path}", fix=error.hint
@@ -165,10 +165,10 @@ class PodBuild:
             self._note(f"AcceleratorClass/{self._accelerator.name}", pod)
         return pod
 
-    def _report(self, pod: Json, serving: str) -> None:
+    def _report(self, pod: Json, serving: int) -> None:
         """Leave the findings of the engine that owns the serving container as warnings."""
         engines = self._context.engines
-        container = next(item for item in pod["containers"] if item.get("name") == serving)
+        container = pod["containers"][serving]
         recognised = engines.recognise(view_of(container))
         problems = list(recognised.problems)
         if recognised.engine is not None and recognised.detection is not None:
@@ -177,7 +177,7 @@ class PodBuild:
             view = PodView(self._name, container, pod, count, recognised.detection)
             findings, failures = engines.findings(recognised.engine, view)
             problems.extend(failures)
-            where = f"{self._name} container {serving}"
+            where = f"{self._name} container {container.get('name')}"
             problems.extend(
                 Problem(
                     finding.code,

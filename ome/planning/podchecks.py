@@ -6,6 +6,7 @@ messages. Paths are relative to the pod spec.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -16,6 +17,8 @@ __all__ = ["CHECKS", "check_pod"]
 
 Json = Mapping[str, Any]
 
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
+_PORT_NAME: Final = re.compile(r"(?=.{1,15}$)(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _HANDLERS: Final = ("exec", "grpc", "httpGet", "tcpSocket")
 _PROBES: Final = ("startupProbe", "readinessProbe", "livenessProbe")
 
@@ -33,6 +36,28 @@ def _containers(pod: Json) -> Iterator[tuple[str, Json]]:
 
 def _keys(value: Json, *but: str) -> list[str]:
     return [name for name in value if name not in but and value[name] is not None]
+
+
+def check_names(pod: Json) -> Iterator[Problem]:
+    """Containers have names, DNS labels, each once; ports have service names."""
+    seen = set()
+    for path, container in _containers(pod):
+        name = container.get("name")
+        if not isinstance(name, str) or not _LABEL.fullmatch(name) or len(name) > 63:
+            text = f'"{name or ""}" is no container name'
+            fix = "use lower-case letters, digits and dashes, at most 63"
+            yield Problem("ContainerNameInvalid", text, path=f"{path}.name", fix=fix)
+        elif name in seen:
+            text = f'two containers are named "{name}"'
+            yield Problem("ContainerNameTaken", text, path=path, fix="rename one of them")
+        seen.add(name)
+        for port in container.get("ports") or ():
+            label = port.get("name")
+            if label and not _PORT_NAME.fullmatch(label):
+                text = f'"{label}" is no port name'
+                fix = "use at most 15 lower-case letters, digits and single dashes, with a letter"
+                at = f"{path}.ports[{port.get('containerPort')}].name"
+                yield Problem("PortNameInvalid", text, path=at, fix=fix)
 
 
 def check_images(pod: Json) -> Iterator[Problem]:
@@ -152,6 +177,7 @@ def _and(names: list[str]) -> str:
 
 
 CHECKS: Final[tuple[Callable[[Json], Iterator[Problem]], ...]] = (
+    check_names,
     check_images,
     check_volume_sources,
     check_mounts,

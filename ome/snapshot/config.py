@@ -48,9 +48,12 @@ class Config:
 def parse_config(config_map: Mapping[str, Any]) -> Config:
     """Read the ConfigMap. Raises InvalidConfig with every fault, each naming its key."""
     metadata = config_map.get("metadata") or {}
-    ref = ObjectRef("ConfigMap", metadata.get("namespace", ""), metadata.get("name", CONFIG_NAME))
+    ref = ObjectRef("ConfigMap", metadata.get("namespace") or "", metadata.get("name") or CONFIG_NAME)
     problems: list[Problem] = []
     data = config_map.get("data") or {}
+    if not isinstance(data, dict):
+        text = "data must be an object of JSON texts by key"
+        raise InvalidConfig(Problem("ConfigInvalid", text, ref, path="data"))
     settings: dict[str, Any] = {}
     for key, read in _READERS.items():
         text = data.get(key)

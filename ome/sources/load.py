@@ -144,12 +144,15 @@ class _Loader:
             self.skipped[f"{kind} of {api_version}"] += 1
 
     def _take_config(self, raw: dict[str, Any], where: str) -> None:
-        metadata = raw.get("metadata") or {}
-        name = metadata.get("name") if isinstance(metadata, dict) else None
-        if name != CONFIG_NAME:
+        metadata = raw.get("metadata")
+        if not isinstance(metadata, dict) or metadata.get("name") != CONFIG_NAME:
             self.skipped["ConfigMap of v1"] += 1
             return
         namespace = metadata.get("namespace") or self.namespace
+        if not isinstance(namespace, str):
+            text = "metadata.namespace must be a string"
+            self.faults.append(Problem("NotAnObject", text, where=where))
+            return
         if namespace != self.ome_namespace:
             text = f"it is in namespace {namespace}, not {self.ome_namespace}: ignored"
             ref = ObjectRef("ConfigMap", namespace, CONFIG_NAME)
