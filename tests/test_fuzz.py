@@ -26,9 +26,13 @@ ODD = st.one_of(
     st.none(),
     st.booleans(),
     st.sampled_from([0, -1, 1, 2**40, 1.5]),
-    st.sampled_from(["", " ", "x", "{{.Name}}", "{{.X", "{% x %}", "é", "a/b", "8", "80Gi", "ClusterBaseModel"]),
+    st.sampled_from(
+        ["", " ", "x", "{{.Name}}", "{{.X", "{% x %}", "é", "a/b", "8", "80Gi", "ClusterBaseModel"]
+    ),
     st.sampled_from(["pvc://", "pvc://a:b:c/d", "local://", "vendor://a/b", "PVC://x", "x" * 300]),
-    st.sampled_from([[], {}, [None], [{}], {"name": "x"}, {"": ""}, [["x"]], {"a": None}, [1, "x"]]),
+    st.sampled_from(
+        [[], {}, [None], [{}], {"name": "x"}, {"": ""}, [["x"]], {"a": None}, [1, "x"]]
+    ),
     st.sampled_from([[{"name": "ome-container"}], [{"name": "a"}, {"name": "a"}], {"size": None}]),
 )
 EXTRA = st.sampled_from(

@@ -39,7 +39,8 @@ def _entries(item: ApiObject) -> Iterator[tuple[str, Json]]:
 
 def _parts(item: ApiObject) -> Iterator[tuple[str, Json]]:
     """Every format and framework of a runtime's entries or of a model, with its path."""
-    for path, holder in [("spec", _spec(item)), *_entries(item)]:
+    is_runtime = item.KIND.endswith("ServingRuntime")
+    for path, holder in _entries(item) if is_runtime else [("spec", _spec(item))]:
         for name in _ZERO_COUNTS:
             if isinstance(part := holder.get(name), dict):
                 yield f"{path}.{name}", part

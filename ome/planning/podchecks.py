@@ -18,7 +18,9 @@ __all__ = ["CHECKS", "check_pod"]
 Json = Mapping[str, Any]
 
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
-_PORT_NAME: Final = re.compile(r"(?=.{1,15}$)(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
+_PORT_NAME: Final = re.compile(
+    r"(?=.{1,15}$)(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII
+)
 _HANDLERS: Final = ("exec", "grpc", "httpGet", "tcpSocket")
 _PROBES: Final = ("startupProbe", "readinessProbe", "livenessProbe")
 

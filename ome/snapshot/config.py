@@ -48,12 +48,14 @@ class Config:
 def parse_config(config_map: Mapping[str, Any]) -> Config:
     """Read the ConfigMap. Raises InvalidConfig with every fault, each naming its key."""
     metadata = config_map.get("metadata") or {}
-    ref = ObjectRef("ConfigMap", metadata.get("namespace") or "", metadata.get("name") or CONFIG_NAME)
+    ref = ObjectRef(
+        "ConfigMap", metadata.get("namespace") or "", metadata.get("name") or CONFIG_NAME
+    )
     problems: list[Problem] = []
-    data = config_map.get("data") or {}
+    data: Any = config_map.get("data") or {}
     if not isinstance(data, dict):
-        text = "data must be an object of JSON texts by key"
-        raise InvalidConfig(Problem("ConfigInvalid", text, ref, path="data"))
+        message = "data must be an object of JSON texts by key"
+        raise InvalidConfig(Problem("ConfigInvalid", message, ref, path="data"))
     settings: dict[str, Any] = {}
     for key, read in _READERS.items():
         text = data.get(key)
@@ -77,6 +79,8 @@ def _load(key: str, text: Any) -> Any:
         return json.loads(text)
     except (TypeError, ValueError) as error:
         raise _Fault(f"unable to parse {key} config json: {error}") from None
+    except RecursionError:
+        raise _Fault(f"unable to parse {key} config json: it is nested too deeply") from None
 
 
 def _object(key: str, value: Any) -> Mapping[str, Any]:

@@ -18,7 +18,7 @@ from ome.sources import load
 CASES = Path(__file__).parent / "cases"
 
 # Cases whose rules aren't built yet, with the part of OME that brings them.
-NOT_YET = {"17": "the sglang-pd preset", "25": "accelerator class policies"}
+NOT_YET = {"17": "the sglang-pd preset"}
 
 KEYS = {
     "containers": "name",

@@ -13,7 +13,7 @@ from ome.engines.engines import Engines
 from ome.planning.plan import Apply, Remove
 from ome.planning.planner import plan
 from ome.snapshot import Config, IngressConfig, Snapshot
-from ome.testing.builders import container, deployment, model, obj, plan_of, runtime, service
+from ome.testing.builders import ENTRY, container, deployment, model, obj, plan_of, runtime, service
 
 Json = dict[str, Any]
 RUNNER = {"name": "ome-container", "image": "engine:v1"}
@@ -474,3 +474,61 @@ def test_the_plan_serialises() -> None:
     refused = plan_of(service()).as_json()
     assert refused["actions"]["engine"]["action"] == "Hold"
     assert len(refused["events"][0]["digest"]) == 16
+
+
+def classed(name: str, memory: str) -> Any:
+    spec = {"discovery": {"nodeSelector": {"gpu": name}}, "capabilities": {"memoryGB": memory}}
+    return obj("AcceleratorClass", name, spec)
+
+
+LISTED = runtime(acceleratorRequirements={"acceleratorClasses": ["gone", "big", "small", "big"]})
+
+
+@pytest.mark.parametrize(
+    ("spec", "chosen"),
+    [
+        ({"acceleratorSelector": {"policy": "BestFit", "constraints": {"minMemory": 20}}}, "small"),
+        ({"acceleratorSelector": {"policy": "MostCapable"}}, "big"),
+        (
+            {
+                "acceleratorSelector": {"policy": "MostCapable"},
+                "engine": {"acceleratorOverride": {"acceleratorClass": "small"}},
+            },
+            "small",
+        ),
+        (
+            {
+                "acceleratorSelector": {"policy": "MostCapable", "acceleratorClass": "big"},
+                "engine": {"acceleratorOverride": {"policy": "BestFit"}},
+            },
+            "big",
+        ),
+    ],
+)
+def test_a_policy_picks_from_the_runtimes_list(spec: Json, chosen: str) -> None:
+    rendered = plan_of(LISTED, classed("big", "80Gi"), classed("small", "24Gi"), service(**spec))
+    assert deployment(rendered)["spec"]["template"]["spec"]["nodeSelector"] == {"gpu": chosen}
+
+
+def test_a_policy_that_leaves_no_class_says_why() -> None:
+    asked = {"policy": "BestFit", "constraints": {"minMemory": 100}}
+    rendered = plan_of(LISTED, classed("big", "80Gi"), service(acceleratorSelector=asked))
+    assert "nodeSelector" not in deployment(rendered)["spec"]["template"]["spec"]
+    assert [str(warning) for warning in rendered.warnings] == [
+        "InferenceService/demo/chat: spec.acceleratorSelector.policy: policy BestFit leaves no accelerator "
+        "class for the engine: gone doesn't exist, big fails minMemory, small doesn't exist; relax the "
+        "constraints, or list another class in the runtime"
+    ]
+
+
+def test_a_misspelt_class_key_is_said() -> None:
+    entry = {**ENTRY, "acceleratorConfig": {"Big": {"runtimeArgsOverride": ["--x"]}}}
+    rt = runtime(
+        supportedModelFormats=[entry], acceleratorRequirements={"acceleratorClasses": ["big"]}
+    )
+    asked = service(model={"name": "m"}, acceleratorSelector={"acceleratorClass": "big"})
+    rendered = plan_of(rt, model(), classed("big", "80Gi"), asked)
+    assert "args" not in container(rendered)
+    assert [warning.message for warning in rendered.warnings] == [
+        'acceleratorConfig of runtime rt has no key "big": the settings under "Big" are not applied'
+    ]

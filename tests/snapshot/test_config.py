@@ -61,6 +61,7 @@ BUDGET = "invalid podDisruptionBudget config, "
     ("data", "message"),
     [
         ({"deploy": "{"}, "unable to parse deploy config json: Expecting property name"),
+        ({"deploy": "[" * 100_000}, "unable to parse deploy config json: it is nested too deeply"),
         ({"deploy": []}, "invalid deploy config, it must be a JSON object"),
         (
             {"deploy": {"replicas": {"defaultMinReplicas": 0}}},
