@@ -41,6 +41,7 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     _add_render(commands)
     _add_explain(commands)
     _add_lint(commands)
+    _add_diff(commands)
     runtime = commands.add_parser("runtime", help="explain runtimes (kubectl ome runtime)")
     runtime_commands = runtime.add_subparsers(
         title="commands", metavar="COMMAND", required=True, parser_class=_RuntimeParser
@@ -119,6 +120,23 @@ def _add_lint(commands: Any) -> None:
     lint.set_defaults(handler="ome.cli.lint")
 
 
+def _add_diff(commands: Any) -> None:
+    diff = commands.add_parser(
+        "diff",
+        help="show what a change of manifests does to services",
+        description=(
+            "Render the services of two sets of manifests and show which differ, why, and which pods "
+            "would restart."
+        ),
+        epilog="exit codes: 0 no service changes; 1 some do; 2 the input or the flags can't be used",
+    )
+    diff.add_argument("before", metavar="BEFORE", help="a file or a directory")
+    diff.add_argument("after", metavar="AFTER", help="a file or a directory")
+    _add_scope_flags(diff)
+    diff.add_argument("-o", "--output", choices=("text", "json", "markdown"), default="text")
+    diff.set_defaults(handler="ome.cli.diff")
+
+
 def _add_explain(commands: Any) -> None:
     explain = commands.add_parser(
         "explain",
@@ -150,6 +168,10 @@ def add_input_flags(command: argparse.ArgumentParser, *, required: bool = True) 
         required=required,
         help="a file, a directory, or - for standard input; may be given again",
     )
+    _add_scope_flags(command)
+
+
+def _add_scope_flags(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "-R", "--recursive", action="store_true", help="read directories with their subdirectories"
     )
