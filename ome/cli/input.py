@@ -58,5 +58,6 @@ def snapshot_of(loaded: Loaded, options: argparse.Namespace, engines: Engines) -
         served=frozenset(api for api in EVERY_API if api.api_version not in lacking),
         plugins=[PluginVersion(engine.name, engine.version) for engine in engines],
         ome_namespace=options.ome_namespace,
+        revisions=loaded.revisions,
         keeps_choices=getattr(options, "from_status", False),
     )

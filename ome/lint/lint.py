@@ -23,7 +23,7 @@ from ome.snapshot import Snapshot
 __all__ = ["lint"]
 
 # Advisories of a plan that say what OME does, not what is wrong.
-_NOT_FINDINGS = frozenset({"AutoSelected", "PinNotApplied"})
+_NOT_FINDINGS = frozenset({"AutoSelected"})
 
 
 def lint(snapshot: Snapshot, engines: Engines) -> Iterator[LintFinding]:

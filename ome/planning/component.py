@@ -110,10 +110,10 @@ def _trace_merge(
     context: ServiceContext, name: str, trace: Trace, merged: Json, folded: Json
 ) -> None:
     so_far: dict[str, Any] = {}
-    for runtime in context.resolution.chain:
-        layer = (runtime.raw.get("spec") or {}).get(f"{name}Config") or {}
+    for source, spec in context.resolution.layers:
+        layer = spec.get(f"{name}Config") or {}
         so_far = merge_component(so_far, layer)
-        trace.merged(str(runtime.ref), layer, so_far)
+        trace.merged(source, layer, so_far)
     trace.merged(SERVICE_LAYER, context.declared(name) or {}, merged)
     for part in ("leader", "worker"):
         if part in folded:

@@ -81,7 +81,8 @@ class Plan:
     """Everything that one InferenceService asks for at one moment.
 
     `actions` holds engine, decoder, router and ingress, in the order they are carried out.
-    `effects` are writes that come before everything else. `denial` is what admission would refuse
+    `effects` are writes that come before everything else. `status` are fields of the service's status that
+    the plan decides. `denial` is what admission would refuse
     the service with. `provenance` is there only when asked for: by component, for every leaf of its
     pod and settings, the value and the layer that set it.
     """
@@ -95,6 +96,7 @@ class Plan:
     decision: Json | None = None
     denial: str | None = None
     requeue_after: float | None = None
+    status: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Provenance] = field(default_factory=dict)
 
     def objects(self) -> Iterator[Json]:
@@ -126,6 +128,7 @@ class Plan:
             "decision": self.decision,
             "denial": self.denial,
             "requeueAfter": self.requeue_after,
+            "status": dict(self.status),
             "provenance": provenance_json(self.provenance),
         }
         return {**data, **{name: value for name, value in optional.items() if value}}

@@ -21,6 +21,7 @@ from ome.planning.modes import VIRTUAL
 from ome.planning.names import MAX_NAME
 from ome.planning.plan import Action, Apply, Event, Hold, Plan, Provenance, Remove
 from ome.planning.scaling import autoscaler_object
+from ome.resolution.pinning import Pin
 from ome.resolution.refusals import Refused
 from ome.resolution.resolve import Resolution, resolve
 from ome.scoring.verdict import declared_mode
@@ -96,6 +97,10 @@ def _check_service(service: InferenceService) -> None:
 
 def _held(service: InferenceService, refused: Refused) -> Plan:
     held = Hold((refused.problem,))
+    actions: dict[str, Action] = dict.fromkeys((*COMPONENTS, _INGRESS), held)
+    if refused.pin is not None:
+        drift = _drift_conditions(refused.pin)
+        return Plan(service.ref, actions, conditions=drift, status=refused.pin.status)
     conditions: tuple[Json, ...] = ()
     if refused.reason == "RuntimeNotFound":
         conditions = (
@@ -109,10 +114,25 @@ def _held(service: InferenceService, refused: Refused) -> Plan:
         )
     return Plan(
         service.ref,
-        dict.fromkeys((*COMPONENTS, _INGRESS), held),
+        actions,
         conditions=conditions,
         events=(Event("Warning", refused.reason, refused.problem.message),),
         denial=refused.denial or refused.problem.message,
+    )
+
+
+def _drift_conditions(pin: Pin | None) -> tuple[Json, ...]:
+    """`RuntimeDrifted` is True or absent, and never counts for Ready."""
+    if pin is None or pin.drift is None:
+        return ()
+    return (
+        {
+            "type": "RuntimeDrifted",
+            "status": "True",
+            "severity": "Info",
+            "reason": pin.drift.reason,
+            "message": pin.drift.message,
+        },
     )
 
 
@@ -141,10 +161,13 @@ class _ServicePlan:
                 self._actions[name] = action = self._component(name)
                 refused = action if isinstance(action, Hold) else None
         self._actions[_INGRESS] = refused or self._ingress()
+        pin = context.resolution.pin
         return Plan(
             service=context.ref,
             actions=self._actions,
-            conditions=self._conditions(refused),
+            effects=pin.effects if pin else (),
+            status=pin.status if pin else {},
+            conditions=(*self._conditions(refused), *_drift_conditions(pin)),
             events=tuple(self._events),
             warnings=tuple(dict.fromkeys(context.warnings)),
             decision=_decision(context.resolution),

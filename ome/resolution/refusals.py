@@ -11,17 +11,19 @@ from dataclasses import dataclass
 
 from ome.api import ObjectRef, Problem
 from ome.resolution.inheritance import BrokenChain
+from ome.resolution.pinning import Pin
 
 __all__ = ["Refused"]
 
 
 @dataclass(frozen=True, slots=True)
 class Refused(Exception):
-    """Resolution stops: nothing is rendered and what runs stays as it is."""
+    """Resolution stops: nothing is rendered and what runs stays as it is. With `pin`, drift is why."""
 
     problem: Problem
     reason: str
     denial: str = ""
+    pin: Pin | None = None
 
     def __str__(self) -> str:
         return self.problem.message
@@ -116,11 +118,17 @@ def broken_chain(
     return Refused(problem, "RuntimeFetchError")
 
 
-def pin_not_applied(service: ObjectRef) -> Problem:
-    """A pinned service is rendered from the live runtime, since no revisions are at hand."""
-    return Problem(
-        "PinNotApplied",
-        "autoSync is false, but no stored revisions are at hand: rendered from the live runtime",
-        service,
-        path="spec.runtime.autoSync",
-    )
+def unpinnable(service: ObjectRef, message: str) -> Refused:
+    """A pinned service with neither a live runtime nor a revision: retried."""
+    problem = Problem("RuntimeNotPinnable", message, service, path="spec.runtime")
+    return Refused(problem, "RuntimePinError")
+
+
+def drifted(service: ObjectRef, pin: Pin) -> Refused:
+    """The pinned revision and the live runtime differ, or the revision is gone: a decision is due."""
+    assert pin.drift is not None
+    fix = ""
+    if pin.drift.reason == "RevisionMismatch":
+        fix = "the workload stays as it is until then"
+    problem = Problem(pin.drift.reason, pin.drift.message, service, path="spec.runtime", fix=fix)
+    return Refused(problem, "", pin=pin)

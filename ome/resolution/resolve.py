@@ -13,6 +13,7 @@ from typing import Any
 from ome.api import BaseModel, ClusterBaseModel, InferenceService, ObjectRef, Problem
 from ome.resolution import refusals
 from ome.resolution.inheritance import BrokenChain, resolve_chain, spec_of_chain
+from ome.resolution.pinning import Pin, Unpinnable, pin, runtime_of_revision
 from ome.resolution.selection import Selection, no_runtime_message, select
 from ome.scoring.matching import NO_CACHE
 from ome.scoring.verdict import Request, compatibility_error, judge
@@ -29,8 +30,8 @@ class Resolution:
 
     `chain` holds the runtime's ancestors root first and itself last, `spec` the effective runtime
     spec; `model` is None for services whose runtime loads the weights itself. `selection` is there
-    when OME chose the runtime: it is rendered from its own spec then. `incompatible` says why a named
-    runtime doesn't declare support for the model.
+    when OME chose the runtime: it is rendered from its own spec then; `pin` when the service is served from
+    a stored revision. `incompatible` says why a named runtime doesn't declare support for the model.
     """
 
     runtime: Runtime
@@ -38,6 +39,7 @@ class Resolution:
     spec: Mapping[str, Any]
     model: Model | None
     selection: Selection | None = None
+    pin: Pin | None = None
     incompatible: str = ""
     advisories: tuple[Problem, ...] = ()
 
@@ -45,6 +47,13 @@ class Resolution:
     def auto_selected(self) -> bool:
         """Whether OME chose the runtime."""
         return self.selection is not None
+
+    @property
+    def layers(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """What the effective spec was merged from, weakest first, by name."""
+        if self.pin is not None:
+            return [(f"ControllerRevision/{self.pin.revision}", self.spec)]
+        return [(str(each.ref), each.raw.get("spec") or {}) for each in self.chain]
 
 
 def resolve(snapshot: Snapshot, service: InferenceService) -> Resolution:
@@ -61,29 +70,81 @@ def resolve(snapshot: Snapshot, service: InferenceService) -> Resolution:
         if model is None:
             raise refusals.nothing_named(service.ref)
         return _choose(snapshot, service, model, advisories)
-    runtime = find_runtime(
-        snapshot, service.namespace, reference["name"], reference.get("kind") or _DEFAULT_RUNTIME
-    )
-    if runtime is None:
-        kind = reference.get("kind") or _DEFAULT_RUNTIME
-        raise refusals.runtime_not_found(service.ref, reference["name"], kind)
+    if reference.get("autoSync") is False:
+        found = _pinned(snapshot, service, reference, model)
+    else:
+        found = _live(snapshot, service, reference, model)
+    runtime, chain, merged, pinned = found
     model_name = model.name if model else None
-    try:
-        chain = resolve_chain(snapshot, runtime)
-    except BrokenChain as broken:
-        raise refusals.broken_chain(service.ref, runtime.name, model_name, broken) from None
-    merged = spec_of_chain(chain)
     if merged.get("disabled") is True:
         raise refusals.runtime_disabled(service.ref, runtime.ref, model_name)
     incompatible = ""
     if model is not None:
         _check_servable(service.ref, runtime, model)
         incompatible = _incompatibility(service, runtime, merged, model, advisories)
-    if reference.get("autoSync") is False:
-        advisories.append(refusals.pin_not_applied(service.ref))
     return Resolution(
-        runtime, chain, merged, model, incompatible=incompatible, advisories=tuple(advisories)
+        runtime,
+        chain,
+        merged,
+        model,
+        pin=pinned,
+        incompatible=incompatible,
+        advisories=tuple(advisories),
     )
+
+
+_Found = tuple[Runtime, tuple[Runtime, ...], Mapping[str, Any], Pin | None]
+
+
+def _live(
+    snapshot: Snapshot,
+    service: InferenceService,
+    reference: Mapping[str, Any],
+    model: Model | None,
+) -> _Found:
+    """The named runtime with its chain. Raises Refused when there is none."""
+    kind = reference.get("kind") or _DEFAULT_RUNTIME
+    runtime = find_runtime(snapshot, service.namespace, reference["name"], kind)
+    if runtime is None:
+        raise refusals.runtime_not_found(service.ref, reference["name"], kind)
+    try:
+        chain = resolve_chain(snapshot, runtime)
+    except BrokenChain as broken:
+        name = model.name if model else None
+        raise refusals.broken_chain(service.ref, runtime.name, name, broken) from None
+    return runtime, chain, spec_of_chain(chain), None
+
+
+def _pinned(
+    snapshot: Snapshot,
+    service: InferenceService,
+    reference: Mapping[str, Any],
+    model: Model | None,
+) -> _Found:
+    """The revision that a service is pinned to. Raises Refused when there is none, or drift freezes."""
+    kind = reference.get("kind") or _DEFAULT_RUNTIME
+    runtime = find_runtime(snapshot, service.namespace, reference["name"], kind)
+    live: tuple[Runtime, Mapping[str, Any]] | None = None
+    chain: tuple[Runtime, ...] = ()
+    problem = ""
+    if runtime is None:
+        missing = refusals.runtime_not_found(service.ref, reference["name"], kind)
+        problem = missing.problem.message
+    else:
+        try:
+            chain = resolve_chain(snapshot, runtime)
+            live = runtime, spec_of_chain(chain)
+        except BrokenChain as broken:
+            problem = broken.message
+    try:
+        found = pin(snapshot, service, reference, live, problem, is_missing=runtime is None)
+    except Unpinnable as error:
+        raise refusals.unpinnable(service.ref, error.message) from None
+    if found.spec is None:
+        raise refusals.drifted(service.ref, found)
+    if runtime is None:
+        runtime = runtime_of_revision(snapshot, service.namespace, found)
+    return runtime, chain, found.spec, found
 
 
 def _choose(

@@ -1,6 +1,7 @@
 """What the core plans from."""
 
 from ome.snapshot.config import CONFIG_NAME, Config, IngressConfig, InvalidConfig, parse_config
+from ome.snapshot.revision import Revision, read_revision
 from ome.snapshot.snapshot import (
     DEFAULT_OME_NAMESPACE,
     EVERY_API,
@@ -19,7 +20,9 @@ __all__ = [
     "IngressConfig",
     "InvalidConfig",
     "PluginVersion",
+    "Revision",
     "Runtime",
     "Snapshot",
     "parse_config",
+    "read_revision",
 ]

@@ -24,6 +24,7 @@ from ome.api import (
 )
 from ome.scoring.index import RuntimeIndex
 from ome.snapshot.config import Config
+from ome.snapshot.revision import Revision
 
 __all__ = ["DEFAULT_OME_NAMESPACE", "EVERY_API", "ApiKind", "PluginVersion", "Runtime", "Snapshot"]
 
@@ -68,7 +69,7 @@ class Snapshot:
     Build it with `Snapshot.of`. `now` is the clock, `served` the optional API kinds that exist,
     `plugins` the engines with their versions, `live` what identifies the state of the workloads that
     run (a Deployment's generation, say), by object; `keeps_choices` whether runtimes that were chosen
-    before and stand in services' status are kept.
+    before and stand in services' status are kept, `revisions` the stored runtime revisions by name.
     """
 
     now: datetime
@@ -78,6 +79,7 @@ class Snapshot:
     ome_namespace: str
     live: Mapping[ObjectRef, str]
     keeps_choices: bool
+    revisions: Mapping[str, Revision]
     _by_kind: Mapping[type[ApiObject], Mapping[_Key, ApiObject]] = field(repr=False)
 
     @classmethod
@@ -92,6 +94,7 @@ class Snapshot:
         ome_namespace: str = DEFAULT_OME_NAMESPACE,
         live: Mapping[ObjectRef, str] | None = None,
         keeps_choices: bool = True,
+        revisions: Iterable[Revision] = (),
     ) -> Snapshot:
         """A snapshot of these objects; of two with the same kind, namespace and name the later stays."""
         by_kind: dict[type[ApiObject], dict[_Key, ApiObject]] = {}
@@ -105,6 +108,7 @@ class Snapshot:
             ome_namespace=ome_namespace,
             live=live or {},
             keeps_choices=keeps_choices,
+            revisions={each.name: each for each in revisions},
             _by_kind=by_kind,
         )
 
@@ -163,6 +167,19 @@ class Snapshot:
     def accelerator_class(self, name: str) -> AcceleratorClass | None:
         """The AcceleratorClass, or None."""
         return self._get(AcceleratorClass, "", name)
+
+    def revision(self, name: str) -> Revision | None:
+        """The stored revision of a name, or None."""
+        return self.revisions.get(name)
+
+    def revisions_of(self, runtime: ObjectRef) -> list[Revision]:
+        """The stored revisions of one runtime, by kind, namespace and name."""
+        wanted = (runtime.kind, runtime.namespace, runtime.name)
+        return [
+            each
+            for each in self.revisions.values()
+            if (each.kind, each.namespace, each.runtime) == wanted
+        ]
 
     def is_served(self, api_version: str, kind: str) -> bool:
         """Whether the API server has an optional kind."""

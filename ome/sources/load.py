@@ -24,7 +24,15 @@ from ome.api import (
     parse,
     unknown_fields,
 )
-from ome.snapshot import CONFIG_NAME, DEFAULT_OME_NAMESPACE, Config, InvalidConfig, parse_config
+from ome.snapshot import (
+    CONFIG_NAME,
+    DEFAULT_OME_NAMESPACE,
+    Config,
+    InvalidConfig,
+    Revision,
+    parse_config,
+    read_revision,
+)
 from ome.sources.documents import Document, UnreadableInput, read_documents
 
 __all__ = ["Loaded", "load"]
@@ -57,6 +65,7 @@ class Loaded:
     places: Mapping[ObjectRef, tuple[Document, tuple[str | int, ...]]] = field(
         default_factory=dict, repr=False
     )
+    revisions: tuple[Revision, ...] = ()
 
     def line_of(self, ref: ObjectRef, path: str) -> tuple[str, int] | None:
         """The file and the line of an object's field, or of what of it stands in the text."""
@@ -104,6 +113,7 @@ class _Loader:
     skipped: Counter[str] = field(default_factory=Counter)
     objects: dict[ObjectRef, tuple[ApiObject, str]] = field(default_factory=dict)
     places: dict[ObjectRef, tuple[Document, tuple[str | int, ...]]] = field(default_factory=dict)
+    revisions: list[Revision] = field(default_factory=list)
 
     def loaded(self) -> Loaded:
         """What was read, when nothing was at fault."""
@@ -112,7 +122,9 @@ class _Loader:
             text = f"skipped objects that rendering doesn't read: {kinds}"
             self.warnings.append(Problem("ObjectsSkipped", text))
         objects = tuple(item for item, _ in self.objects.values())
-        return Loaded(objects, self.config, tuple(self.warnings), self.places)
+        return Loaded(
+            objects, self.config, tuple(self.warnings), self.places, tuple(self.revisions)
+        )
 
     def take(self, document: Document) -> None:
         """Read one document: an object, or a list of them."""
@@ -136,6 +148,8 @@ class _Loader:
             self.faults.append(Problem("NotAnObject", text, where=where))
         elif kind == "ConfigMap" and api_version == "v1":
             self._take_config(raw, where)
+        elif kind == "ControllerRevision" and (found := read_revision(raw)) is not None:
+            self.revisions.append(found)
         elif api_version == API_VERSION and kind in KINDS:
             self._take_known(raw, path, document, where)
         elif api_version.partition("/")[0] == GROUP and kind not in _OTHER_KINDS:

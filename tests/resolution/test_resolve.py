@@ -211,9 +211,3 @@ def test_a_models_declared_kind_comes_first(
         f"is used; set kind: {used}"
     )
     assert found == ([expected] if advised else [])
-
-
-def test_a_pinned_service_is_rendered_from_the_live_runtime_with_a_warning() -> None:
-    rendered = plan_of(runtime(), service(runtime={"name": "rt", "autoSync": False}))
-    assert [w.code for w in rendered.warnings] == ["PinNotApplied"]
-    assert list(rendered.objects())

@@ -1,0 +1,168 @@
+"""Runtime revisions: snapshots of a runtime's effective spec, and which of them are kept.
+
+A revision's name carries 8 hex digits of a hash over one canonical JSON form of the spec. The form is
+OME's own and never changes: it is independent of key order, of what the API server defaults, and of
+values that say nothing. Revisions of upstream's controller carry another hash; specs are therefore
+compared by content, never by name. Source: OME "Runtime revisions and pinning" document (v1.3).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from ome.merging.strategic import is_unset
+from ome.snapshot import Revision, Runtime
+
+__all__ = [
+    "Collected",
+    "collect_revisions",
+    "content_hash",
+    "revision_name",
+    "revision_name_fits",
+    "revision_object",
+]
+
+Json = Mapping[str, Any]
+
+SHORT: Final = 8
+KEPT_NEWEST: Final = 10
+GRACE: Final = timedelta(hours=24)
+CREATED_BY: Final = "ome.io/created-by"
+CONTROLLER: Final = "ome-controller"
+ELIGIBLE_SINCE: Final = "ome.io/gc-eligible-since"
+
+# What the API server adds to a runtime's spec, by the field that holds it.
+_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "modelFormat": {"operator": "Equal", "weight": 1},
+    "modelFramework": {"operator": "Equal", "weight": 1},
+    "ports": {"protocol": "TCP"},
+    "grpc": {"service": ""},
+    "scalingPolicy": {"mode": "Independent"},
+    "autoscalerPolicyRef": {"kind": "AutoscalerPolicy"},
+}
+
+
+def content_hash(spec: Json) -> str:
+    """64 hex digits that identify what a spec says."""
+    text = json.dumps(
+        _canonical(spec, ""), sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _canonical(value: Any, field: str) -> Any:
+    """The value without what says nothing: unset values and the API server's defaults. An empty
+    object stays: it can have a meaning of its own."""
+    if isinstance(value, Mapping):
+        defaults = _DEFAULTS.get(field, {})
+        return {
+            key: _canonical(item, key)
+            for key, item in value.items()
+            if not (is_unset(item) and item != {}) and defaults.get(key, _NOTHING) != item
+        }
+    if isinstance(value, list):
+        return [_canonical(item, field) for item in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+_NOTHING: Final = object()
+
+
+def revision_name(declared_kind: str, namespace: str, runtime: str, digest: str) -> str:
+    """The name of a revision: by the kind that the service *declares*, wherever it resolved."""
+    return f"{_prefix(declared_kind, namespace, runtime)}-{digest[:SHORT]}"
+
+
+def revision_name_fits(name: str, declared_kind: str, namespace: str, runtime: str) -> bool:
+    """Whether a name has the form of a revision of this runtime."""
+    prefix = re.escape(_prefix(declared_kind, namespace, runtime))
+    return re.fullmatch(rf"{prefix}-[0-9a-f]{{{SHORT}}}", name) is not None
+
+
+def _prefix(declared_kind: str, namespace: str, runtime: str) -> str:
+    if declared_kind == "ServingRuntime":
+        return f"r-{namespace}-{runtime}"
+    return f"cr-{runtime}"
+
+
+def revision_object(name: str, runtime: Runtime, spec: Json, ome_namespace: str) -> dict[str, Any]:
+    """The ControllerRevision that holds an effective spec."""
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": {
+            "name": name,
+            "namespace": ome_namespace,
+            "labels": {
+                "ome.io/runtime-of": runtime.name,
+                "ome.io/runtime-of-kind": runtime.KIND,
+                "ome.io/runtime-of-namespace": runtime.namespace,
+                "ome.io/revision-hash": content_hash(spec)[:SHORT],
+            },
+            "annotations": {CREATED_BY: CONTROLLER},
+        },
+        "data": dict(spec),
+        "revision": 1,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What garbage collection does to one revision: Mark, Unmark or Delete."""
+
+    revision: str
+    action: str
+    since: datetime | None = None
+
+
+def collect_revisions(
+    revisions: Sequence[Revision],
+    in_use: frozenset[str],
+    now: datetime,
+    *,
+    keep: int = KEPT_NEWEST,
+    grace: timedelta = GRACE,
+) -> Iterator[Collected]:
+    """Garbage collection as a function of what there is and of the clock.
+
+    Of each runtime, by kind, namespace and name, the newest `keep` stay, and so does every revision that a
+    service names or is pinned to. Others are marked, and deleted once they were marked for `grace`; a mark
+    that can't be read is made again, and one that is kept after all loses its mark. Revisions of others are
+    never touched.
+    """
+    groups: dict[tuple[str, str, str], list[Revision]] = {}
+    for each in revisions:
+        if each.created_by == CONTROLLER:
+            groups.setdefault((each.kind, each.namespace, each.runtime), []).append(each)
+    for key in sorted(groups):
+        newest = sorted(groups[key], key=lambda r: (r.created, r.name), reverse=True)
+        for place, each in enumerate(newest):
+            decided = _collect(each, place < keep or each.name in in_use, now, grace)
+            if decided is not None:
+                yield decided
+
+
+def _collect(revision: Revision, kept: bool, now: datetime, grace: timedelta) -> Collected | None:
+    mark = revision.annotations.get(ELIGIBLE_SINCE)
+    if kept:
+        return Collected(revision.name, "Unmark") if mark is not None else None
+    since = _time(mark)
+    if since is None:
+        return Collected(revision.name, "Mark", now)
+    return Collected(revision.name, "Delete") if now - since >= grace else None
+
+
+def _time(text: str | None) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+    return found if found is not None and found.tzinfo is not None else None
