@@ -47,7 +47,8 @@ class Problem:
 
     def __str__(self) -> str:
         """The problem on one line: place, object, field, message, fix; each only if it is known."""
-        head = [str(part) for part in (self.where, self.ref, self.path) if part]
+        path = "" if self.message.startswith(self.path) else self.path
+        head = [str(part) for part in (self.where, self.ref, path) if part]
         text = ": ".join([*head, self.message])
         return f"{text}; {self.fix}" if self.fix else text
 

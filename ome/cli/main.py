@@ -193,11 +193,18 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "ome") -> int:
     options = build_parser(prog).parse_args(arguments)
     handler: Callable[[argparse.Namespace], int] = import_module(options.handler).run
     try:
-        return handler(options)
+        code = handler(options)
+        sys.stdout.flush()
+        return code
     except BrokenPipeError:
         # The reader went away (`ome render … | head`): not an error, and nothing more to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        # Input was read and reported before: what fails here is writing the answer.
+        print(f"error: can't write the output: {error.strerror}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 2
     except KeyboardInterrupt:
         return 130
 

@@ -19,7 +19,7 @@ _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 # Plain words that some YAML reader takes for a boolean, null or a number: always quoted.
 _NOT_A_STRING: Final = re.compile(
     r"|~|[yYnN]|(?i:null|true|false|yes|no|on|off|[-+]?\.inf|\.nan)"
-    r"|[-+]?(0[xob])?[0-9a-fA-F_.:]*[0-9][0-9a-fA-F_.:]*|[-+]?[0-9_.]+[eE][-+]?[0-9]+",
+    r"|[-+]?(0[xobXOB])?[0-9a-fA-F_.:]*[0-9][0-9a-fA-F_.:]*|[-+]?[0-9_.]+[eE][-+]?[0-9_]+",
     re.ASCII,
 )
 

@@ -5,6 +5,7 @@ Nothing that a plugin does at import can keep another from loading.
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
 from typing import Any, Final
 
 from stevedore.extension import ExtensionManager
@@ -16,20 +17,32 @@ __all__ = ["GROUP", "discover"]
 GROUP: Final = "ome.engines"
 
 
+class _Extensions(ExtensionManager[Any]):
+    """stevedore's manager, which also survives a plugin that ends the process while it is imported."""
+
+    def _load_one_plugin(self, ep: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super()._load_one_plugin(ep, *args, **kwargs)
+        except SystemExit as error:
+            raise ImportError(f"it called sys.exit({error.code!r})") from error
+
+
 def discover(group: str = GROUP) -> Engines:
     """Load every plugin of the entry-point group; those that fail stand in `Engines.errors`."""
     errors: list[LoadError] = []
+    owners = _owners(group)
 
     def on_failure(_: Any, entry_point: Any, error: BaseException) -> None:
         text = f"import failed: {type(error).__name__}: {error}"
-        errors.append(LoadError(entry_point.name, _distribution(entry_point)[0], text))
+        distribution, _version = _owner(owners, entry_point)
+        errors.append(LoadError(entry_point.name, distribution, text))
 
-    manager = ExtensionManager(group, invoke_on_load=False, on_load_failure_callback=on_failure)
+    manager = _Extensions(group, invoke_on_load=False, on_load_failure_callback=on_failure)
     engines: list[Engine] = []
     for extension in sorted(
         manager.extensions, key=lambda item: (item.name, str(item.entry_point))
     ):
-        distribution, version = _distribution(extension.entry_point)
+        distribution, version = _owner(owners, extension.entry_point)
         try:
             engines.append(register(extension.plugin, distribution=distribution, version=version))
         except PluginRefused as refused:
@@ -37,6 +50,17 @@ def discover(group: str = GROUP) -> Engines:
     return Engines(engines, errors)
 
 
-def _distribution(entry_point: Any) -> tuple[str, str]:
-    found = entry_point.dist
-    return (found.name, found.version) if found is not None else (entry_point.value, "")
+_Owners = dict[tuple[str, str], tuple[str, str]]
+
+
+def _owners(group: str) -> _Owners:
+    """Name and version of the distribution behind each entry point: stevedore's cache drops them."""
+    return {
+        (each.name, each.value): (each.dist.name, each.dist.version)
+        for each in entry_points(group=group)
+        if each.dist is not None
+    }
+
+
+def _owner(owners: _Owners, entry_point: Any) -> tuple[str, str]:
+    return owners.get((entry_point.name, entry_point.value), (entry_point.value, ""))

@@ -7,7 +7,7 @@ documented spellings of the parallelism flags by the documented grouping, and no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pluggy
@@ -22,10 +22,19 @@ from ome.engines.types import (
     Finding,
     PodView,
     Profile,
+    Severity,
 )
 from ome.merging.argv import NULL_DIALECT, Dialect
 
-__all__ = ["Engine", "Engines", "LoadError", "PluginRefused", "Recognised", "register"]
+__all__ = [
+    "Engine",
+    "Engines",
+    "LoadError",
+    "PluginRefused",
+    "Recognised",
+    "copy_json",
+    "register",
+]
 
 
 class PluginRefused(Exception):
@@ -88,7 +97,10 @@ def register(plugin: object, *, distribution: str = "", version: str = "") -> En
 def _asked(hook: Callable[[], Any], name: str) -> Any:
     try:
         return hook()
-    except Exception as error:  # a plugin may raise anything; it must cost only itself
+    except (
+        Exception,
+        SystemExit,
+    ) as error:  # a plugin may raise anything; it must cost only itself
         raise PluginRefused(f"{name} failed: {type(error).__name__}: {error}") from error
 
 
@@ -155,7 +167,10 @@ class Engines:
     def _dialect(self, engine: Engine, version: str, problems: list[Problem]) -> Dialect:
         try:
             dialect = engine.dialect(version)
-        except Exception as error:  # a plugin may raise anything; it must cost only itself
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # a plugin may raise anything; it must cost only itself
             problems.append(_failure(engine, "ome_dialect", _describe(error)))
             return NULL_DIALECT
         if not isinstance(dialect, Dialect):
@@ -165,12 +180,18 @@ class Engines:
         return dialect
 
     def findings(self, engine: Engine, view: PodView) -> tuple[list[Finding], list[Problem]]:
-        """What an engine finds in a rendered pod, and what went wrong asking it."""
+        """What an engine finds in a rendered pod, and what went wrong asking it.
+
+        The plugin gets a copy of the pod: what it changes there changes nothing that is rendered.
+        """
         problems: list[Problem] = []
+        pod = copy_json(view.pod)
+        at = next(i for i, each in enumerate(view.pod["containers"]) if each is view.container)
+        view = replace(view, pod=pod, container=pod["containers"][at])
         found = self._ask(engine, "ome_findings", problems, view=view) or []
         if not isinstance(found, list):
             found = [found]
-        good = [finding for finding in found if isinstance(finding, Finding)]
+        good = [finding for finding in found if _is_sound(finding)]
         if len(good) != len(found):
             text = "it gives something that is no Finding"
             problems.append(_failure(engine, "ome_findings", text))
@@ -180,12 +201,27 @@ class Engines:
     def _ask(engine: Engine, hook: str, problems: list[Problem], **arguments: Any) -> Any:
         try:
             return getattr(engine.manager.hook, hook)(**arguments)
-        except Exception as error:  # a plugin may raise anything; it must cost only itself
+        except (Exception, SystemExit) as error:  # a plugin may raise anything
             problems.append(_failure(engine, hook, _describe(error)))
             return None
 
 
-def _describe(error: Exception) -> str:
+def copy_json(value: Any) -> Any:
+    """A copy of JSON data, several times faster than a deep copy."""
+    if isinstance(value, dict):
+        return {key: copy_json(item) for key, item in value.items()}
+    return [copy_json(item) for item in value] if isinstance(value, list) else value
+
+
+def _is_sound(finding: object) -> bool:
+    """Whether a finding is one in every field."""
+    if not isinstance(finding, Finding) or not isinstance(finding.severity, Severity):
+        return False
+    texts = (finding.code, finding.message, finding.path, finding.fix, finding.reference)
+    return all(isinstance(text, str) for text in texts)
+
+
+def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 

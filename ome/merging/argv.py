@@ -64,7 +64,7 @@ class Group:
 
 
 _NUMBER = re.compile(r"-\d|-\.\d")
-_WORD = re.compile(r"""(?:[^\s"']+|"[^"]*"|'[^']*')+""")
+_WORD = re.compile(r"""(?:[^\s"'\\]+|\\.|"(?:[^"\\]|\\.)*"|'[^']*'|["'\\])+""")
 _CONTINUED = re.compile(r"\s*\\\s*$")
 
 
@@ -177,7 +177,7 @@ def _append(groups: list[Group], added: Iterable[Group]) -> list[Group]:
 
 def is_script(text: str) -> bool:
     """Whether one argument is a shell string of several lines (or continued ones)."""
-    return "\n" in text.strip() or bool(re.search(r"\\\s", text))
+    return "\n" in text or bool(re.search(r"\\\s", text))
 
 
 def _override_script(text: str, overrides: Sequence[str], dialect: Dialect) -> str:
@@ -220,7 +220,8 @@ def _override_line(
     line: str, wanted: dict[str, list[Group]], done: set[str], dialect: Dialect
 ) -> str:
     """One line with its flags replaced; a flag that was replaced on an earlier line is dropped."""
-    groups = parse(_WORD.findall(line), dialect)
+    words, comment = _split_comment(line)
+    groups = parse([word.group() for word in words], dialect)
     if not any((group.key or group.words[0]) in wanted for group in groups):
         return line
     edited: list[Group] = []
@@ -231,7 +232,14 @@ def _override_line(
         elif key not in done:
             done.add(key)
             edited.extend(wanted[key])
-    return " ".join(word for group in edited for word in group.words)
+    return " ".join([*(word for group in edited for word in group.words), *comment])
+
+
+def _split_comment(line: str) -> tuple[list[re.Match[str]], list[str]]:
+    """The words of a line, and its comment, if it has one."""
+    words = list(_WORD.finditer(line))
+    at = next((i for i, word in enumerate(words) if word.group().startswith("#")), len(words))
+    return words[:at], [line[words[at].start() :]] if at < len(words) else []
 
 
 def set_value(argv: Sequence[str], spellings: Sequence[str], value: int) -> list[str] | None:
@@ -244,13 +252,31 @@ def set_value(argv: Sequence[str], spellings: Sequence[str], value: int) -> list
     end = argv.index("--") if "--" in argv else len(argv)
     for flag in spellings:
         if argv and is_script(argv[0]):
-            pattern = rf"(?<![^\s\"']){re.escape(flag)}(?:=|[ \t]+)(?![-\\])[^\s\\\"']+"
-            text, count = re.subn(pattern, f"{flag}={value}", argv[0], count=1)
-            if count:
+            text = _set_in_script(argv[0], flag, value)
+            if text is not None:
                 return [text, *argv[1:]]
         for at, word in enumerate(argv[:end]):
             if word.startswith(flag + "="):
                 return [*argv[:at], f"{flag}={value}", *argv[at + 1 :]]
             if word == flag and at + 1 < end and not _is_flag(argv[at + 1]):
                 return [*argv[: at + 1], str(value), *argv[at + 2 :]]
+    return None
+
+
+def _set_in_script(text: str, flag: str, value: int) -> str | None:
+    """Rewrite the first whole word that is the flag, with its value; comments and quotes are left."""
+    start = 0
+    for line in text.splitlines(keepends=True):
+        words, _ = _split_comment(line)
+        for at, word in enumerate(words):
+            end = None
+            if word.group().startswith(flag + "="):
+                end = word.end()
+            elif word.group() == flag and at + 1 < len(words):
+                following = words[at + 1]
+                is_value = not _is_flag(following.group()) and following.group() != "\\"
+                end = following.end() if is_value else None
+            if end is not None:
+                return f"{text[: start + word.start()]}{flag}={value}{text[start + end :]}"
+        start += len(line)
     return None

@@ -40,10 +40,16 @@ class StringMap:
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """A list whose items are matched by the value of `key` and merged one by one."""
+    """A list whose items are matched by the value of `key` and merged one by one.
+
+    Where one list has several items of one key, `second` tells them apart too; its value defaults to
+    `default`.
+    """
 
     key: str
     item: Struct
+    second: str = ""
+    default: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,7 @@ _VOLUME: Final = Struct({name: Struct({}, _READ_ONLY) for name in _SOURCES_WITH_
 
 _CONTAINER_FIELDS: Final[dict[str, Node]] = {
     "env": Keyed("name", OBJECT),
-    "ports": Keyed("containerPort", OBJECT),
+    "ports": Keyed("containerPort", OBJECT, "protocol", "TCP"),
     "volumeMounts": Keyed("mountPath", Struct({}, _READ_ONLY)),
     "volumeDevices": Keyed("devicePath", OBJECT),
     "resources": Struct({"requests": _MAP, "limits": _MAP}),
@@ -83,7 +89,7 @@ _POD_NODES: Final[dict[str, Node]] = {
     "schedulingGates": Keyed("name", OBJECT),
     "resourceClaims": Keyed("name", OBJECT),
     "hostAliases": Keyed("ip", OBJECT),
-    "topologySpreadConstraints": Keyed("topologyKey", OBJECT),
+    "topologySpreadConstraints": Keyed("topologyKey", OBJECT, "whenUnsatisfiable"),
     "nodeSelector": _MAP,
     "overhead": _MAP,
 }

@@ -8,7 +8,7 @@ merge costs about what the overlay holds. Source of the rules: OME runtime inher
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ome.merging.schema import OBJECT, Keyed, Node, StringMap, Struct, Whole
@@ -84,17 +84,22 @@ def _merge_keyed(old: list[Any], new: list[Any], node: Keyed) -> list[Any]:
     key = node.key
     if not all(isinstance(item, dict) and key in item for item in (*old, *new)):
         return new
-    base = {item[key]: (place, item) for place, item in reversed(list(enumerate(old)))}
+    name_of = _naming(old, new, node)
+    base = {name_of(item): (place, item) for place, item in reversed(list(enumerate(old)))}
     overlay: dict[Any, Any] = {}
     for item in new:
-        name = item[key]
+        name = name_of(item)
         if name in overlay:
             overlay[name] = merge(overlay[name], item, node.item)
         elif name in base:
             overlay[name] = merge(base[name][1], item, node.item)
         else:
             overlay[name] = item
-    left = [(place, item) for place, item in enumerate(old) if item[key] not in overlay]
+    left = [
+        (place, item)
+        for place, item in enumerate(old)
+        if name_of(item) not in overlay or base[name_of(item)][0] != place
+    ]
     merged: list[Any] = []
     taken = 0
     for name, item in overlay.items():
@@ -105,3 +110,12 @@ def _merge_keyed(old: list[Any], new: list[Any], node: Keyed) -> list[Any]:
         merged.append(item)
     merged.extend(item for _, item in left[taken:])
     return merged
+
+
+def _naming(old: list[Any], new: list[Any], node: Keyed) -> Callable[[Any], Any]:
+    """What tells items apart: the key, and where one list repeats a key the second key as well."""
+    key, second = node.key, node.second
+    repeats = any(len({item[key] for item in side}) < len(side) for side in (old, new))
+    if not second or not repeats:
+        return lambda item: item[key]
+    return lambda item: (item[key], item.get(second) or node.default)

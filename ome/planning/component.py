@@ -12,11 +12,17 @@ from typing import Any
 from ome.merging.container import DEFAULT_RUNNER_NAME, fold, merge_component
 from ome.merging.schema import POD_FIELDS
 from ome.planning.context import ComponentRefused, ServiceContext
+from ome.planning.metachecks import check_metadata
 from ome.planning.metadata import component_annotations, component_labels
 from ome.planning.modes import RAW, component_mode
 from ome.planning.names import component_name
 from ome.planning.podbuild import PodBuild
-from ome.planning.scaling import Scaling, budget_policy, component_scaling
+from ome.planning.scaling import (
+    LEGACY_ANNOTATIONS,
+    Scaling,
+    budget_policy,
+    component_scaling,
+)
 from ome.planning.trace import Trace
 
 __all__ = ["Component", "build_component"]
@@ -56,6 +62,7 @@ def build_component(
     """
     trace = Trace() if provenance is not None else None
     settings = _merge(context, name, trace)
+    _check_workers(name, settings)
     budget = budget_policy(context, name, settings)
     mode = component_mode(name, settings, context.spec.get("deploymentMode"))
     if mode != RAW:
@@ -63,6 +70,8 @@ def build_component(
     scaling = component_scaling(context, name, settings)
     labels = component_labels(context, name, settings)
     annotations = component_annotations(context, settings)
+    if found := tuple(check_metadata(labels, annotations, name)):
+        raise ComponentRefused(found)
     leader = settings.get("leader")
     part = "leader" if isinstance(leader, dict) and name != "router" else ""
     pod_trace = trace.take(part, _TRACED_POD) if trace is not None else None
@@ -83,6 +92,29 @@ def build_component(
         scaling=scaling,
         budget=budget,
     )
+
+
+def _check_workers(name: str, settings: Json) -> None:
+    """Workers follow a leader, and there is at least one."""
+    worker = settings.get("worker")
+    if name == "router" or not isinstance(worker, dict):
+        return
+    size = worker.get("size")
+    if not isinstance(settings.get("leader"), dict):
+        text = (
+            f"InvalidLeaderWorkerPairing: {name}.worker is set but {name}.leader is not; multi-pod "
+            "configurations require both (WorkerRequiresLeader)"
+        )
+        raise ComponentRefused.because(
+            "WorkerRequiresLeader", text, path=f"spec.{name}.worker", fix="add a leader"
+        )
+    if size is not None and size < 1:
+        text = (
+            f"InvalidLeaderWorkerPairing: {name}.worker.size must be a positive integer when set; leave it "
+            "unset to use the runtime's size or one worker (WorkerSizeMustBePositive)"
+        )
+        path = f"spec.{name}.worker.size"
+        raise ComponentRefused.because("WorkerSizeMustBePositive", text, path=path)
 
 
 def _unsupported(name: str, mode: str) -> ComponentRefused:
@@ -118,7 +150,8 @@ def _trace_merge(
     for part in ("leader", "worker"):
         if part in folded:
             trace.folded(part, folded[part])
-    trace.changed(str(context.resolution.runtime.ref), folded)
+    sources = [each for each in context.resolution.layers if each[1].get("schedulerName")]
+    trace.changed(sources[-1][0] if sources else str(context.resolution.runtime.ref), folded)
 
 
 def _trace_settings(
@@ -140,4 +173,6 @@ def _trace_settings(
         if value is not None:
             trace.changed("configuration", value, field)
     if not settings.get("autoscaler"):
-        trace.changed("OME", dict(scaling.block), "autoscaler")
+        legacy = bool(LEGACY_ANNOTATIONS & context.service.annotations.keys())
+        layer = SERVICE_LAYER if legacy else "OME"
+        trace.changed(layer, dict(scaling.block), "autoscaler")

@@ -70,8 +70,8 @@ def component_labels(context: ServiceContext, name: str, merged: Json) -> dict[s
 
 def _queue_labels(annotations: Mapping[str, str]) -> dict[str, str]:
     if queue := annotations.get("ome.io/volcano-queue"):
-        return {"volcano.sh/queue-name": queue}
-    cluster = annotations.get("ome.io/dedicated-ai-cluster")
+        return {"volcano.sh/queue-name": label_value(queue)}
+    cluster = label_value(annotations.get("ome.io/dedicated-ai-cluster") or "")
     if not cluster:
         return {}
     if "kueue-enabled" in annotations:

@@ -19,6 +19,7 @@ __all__ = ["ModelMount", "model_mount", "overlay_mounts"]
 MODEL_ROOT: Final = "/opt/ml/model"
 OVERLAY_ROOT: Final = "/opt/ml/model-overlays"
 _PVC: Final = "pvc://"
+_CLAIM: Final = re.compile(r"(?=.{1,253}$)[a-z0-9]([-a-z0-9.]*[a-z0-9])?", re.ASCII)
 _LOCAL: Final = "local://"
 
 
@@ -45,6 +46,13 @@ def model_mount(model: Model, namespace: str) -> ModelMount:
     path = _host_path(storage, uri)
     if not path:
         return ModelMount(None, node_label=label)
+    if not path.startswith("/") or ":" in path or ".." in path.split("/") or path == "/":
+        raise ComponentRefused.because(
+            "StoragePathInvalid",
+            f'storage path "{path}" of {model.KIND} "{model.name}" can\'t be mounted',
+            path="spec.model.name",
+            fix="write an absolute path below / without .. or a colon",
+        )
     return ModelMount(
         path,
         {"name": name, "hostPath": {"path": path}},
@@ -63,7 +71,7 @@ def _claim(
 ) -> tuple[dict[str, Any], dict[str, str]]:
     claim, _, sub = uri.removeprefix(_PVC).partition("/")
     owner, colon, bare = claim.rpartition(":")
-    if colon and owner and owner != namespace:
+    if colon and owner and ":" not in owner and owner != namespace:
         raise ComponentRefused.because(
             "PvcNamespace",
             f'{model.KIND} "{model.name}" references PVC in namespace "{owner}", but InferenceService '
@@ -71,6 +79,13 @@ def _claim(
             f'another namespace. Either move the InferenceService to namespace "{owner}" or replicate '
             f'the PVC into namespace "{namespace}".',
             path="spec.model.name",
+        )
+    if not _CLAIM.fullmatch(bare) or ":" in owner or ".." in sub.split("/"):
+        raise ComponentRefused.because(
+            "StorageUriMalformed",
+            f'storage URI "{uri}" of {model.KIND} "{model.name}" is malformed',
+            path="spec.model.name",
+            fix="write pvc://CLAIM/SUBPATH, for a ClusterBaseModel pvc://NAMESPACE:CLAIM/SUBPATH",
         )
     volume = {"name": name, "persistentVolumeClaim": {"claimName": bare, "readOnly": True}}
     return volume, ({"subPath": sub.strip("/")} if sub.strip("/") else {})
@@ -80,8 +95,11 @@ def overlay_mounts(context: ServiceContext) -> dict[str, ModelMount]:
     """The overlay models by the variable that holds their path; missing and disabled ones are left
     out with a warning (OME inference-services document, "The model")."""
     mounts: dict[str, ModelMount] = {}
-    for reference in (context.spec.get("model") or {}).get("overlays") or ():
+    owners: dict[str, str] = {}
+    primary = context.spec.get("model") or {}
+    for reference in primary.get("overlays") or ():
         name = reference.get("name") or ""
+        _check_overlay(name, reference, primary, owners)
         kind = reference.get("kind") or "ClusterBaseModel"
         model = find_model(context.snapshot, context.service.namespace, name, kind)
         if model is None or (model.raw.get("spec") or {}).get("disabled") is True:
@@ -92,9 +110,38 @@ def overlay_mounts(context: ServiceContext) -> dict[str, ModelMount]:
                 path=f"spec.model.overlays[{name}]",
             )
             continue
-        variable = f"OVERLAY_{re.sub('[-.]', '_', name).upper()}_MODEL_PATH"
-        mounts[variable] = _overlay_mount(model, context.service.namespace)
+        mounts[_variable(name)] = _overlay_mount(model, context.service.namespace)
     return mounts
+
+
+def _variable(overlay: str) -> str:
+    return f"OVERLAY_{overlay.replace('-', '_').upper()}_MODEL_PATH"
+
+
+def _check_overlay(
+    name: str, reference: Mapping[str, Any], primary: Mapping[str, Any], owners: dict[str, str]
+) -> None:
+    """An overlay is named, once, is not the main model, and has a variable of its own."""
+    path = f"spec.model.overlays[{name}]"
+    default = "ClusterBaseModel"
+    same_kind = (reference.get("kind") or default) == (primary.get("kind") or default)
+    code, text, variable = "", "", _variable(name)
+    if not name:
+        code, text = "OverlayNameEmpty", "overlay name cannot be empty"
+    elif same_kind and name == primary.get("name"):
+        code = "OverlayIsPrimary"
+        text = f'overlay "{name}" must not reference the primary model of the same kind/apiGroup'
+    elif name in owners.values():
+        code, text = "OverlayDuplicate", f'overlay "{name}" is declared more than once'
+    elif variable in owners:
+        code = "OverlayEnvClash"
+        text = (
+            f'overlays "{owners[variable]}" and "{name}" both sanitize to env var {variable}; rename one '
+            "(hyphens and underscores collapse to the same form)"
+        )
+    if text:
+        raise ComponentRefused.because(code, text, path=path, reason="OverlayResolveError")
+    owners[variable] = name
 
 
 def _overlay_mount(model: Model, namespace: str) -> ModelMount:

@@ -92,7 +92,7 @@ def service(context: ServiceContext, part: Component) -> Json:
     protocols = part.settings.get("servicePortAppProtocols") or {}
     ports = []
     for port in service_ports(part.pod):
-        if protocol := protocols.get(port["name"]):
+        if protocol := protocols.get(port.get("name")):
             port["appProtocol"] = protocol
         ports.append(port)
     annotations = service_annotations(part.annotations)
@@ -115,20 +115,22 @@ def service_ports(pod: Mapping[str, Any]) -> list[Json]:
     declared = first.get("ports") or ()
     if not declared:
         return [_port(first["name"], _DEFAULT_PORT, "TCP")]
-    return [
-        _port(
-            port.get("name") or f"port-{port['containerPort']}"
-            if len(declared) > 1
-            else port.get("name"),
-            port["containerPort"],
-            port.get("protocol") or "TCP",
-        )
-        for port in declared
-    ]
+    several = len(declared) > 1
+    taken = {port["name"] for port in declared if port.get("name")}
+    ports = []
+    for port in declared:
+        number, protocol = port["containerPort"], port.get("protocol") or "TCP"
+        name = port.get("name")
+        if not name and several:
+            name = f"port-{number}"
+            name = f"{name}-{protocol.lower()}" if name in taken else name
+            taken.add(name)
+        ports.append(_port(name, number, protocol))
+    return ports
 
 
 def _port(name: str | None, number: int, protocol: str) -> Json:
-    named = {"name": name} if name else {"name": f"port-{number}"}
+    named = {"name": name} if name else {}
     return {**named, "port": number, "targetPort": number, "protocol": protocol}
 
 

@@ -205,13 +205,14 @@ class _ServicePlan:
         if service.labels.get(_CLUSTER_LOCAL) == "cluster-local":
             return Remove()
         if not self._ingress_disabled():
-            self._context.warn(
+            problem = Problem(
                 "IngressNotRendered",
                 "ingress creation is on, but this version of OME renders no Ingress or HTTPRoute",
-                path="metadata.annotations" if _DISABLE_INGRESS in service.annotations else "",
-                fix="set disableIngressCreation in the ingress configuration to get a Service instead",
+                self._context.ref,
+                f"metadata.annotations[{_DISABLE_INGRESS}]",
+                "set disableIngressCreation in the ingress configuration to get a Service instead",
             )
-            return Remove()
+            return Hold((problem,))
         target = "router" if "router" in self._parts else "engine"
         port = objects.service_ports(self._parts[target].pod)[0]["port"]
         return Apply((objects.external_service(self._context, target, port),))

@@ -51,6 +51,13 @@ class PodBuild:
         model = context.resolution.model
         if model is not None and not self._is_router:
             self._model = model_mount(model, context.service.namespace)
+            if self._model.path is None:
+                context.warn(
+                    "ModelPathUnknown",
+                    f"{model.ref} doesn't say where its weights are: no volume and no MODEL_PATH",
+                    path="spec.model.name",
+                    fix="set the model's storage.path",
+                )
             self._overlays = overlay_mounts(context)
 
     def run(self, annotations: Mapping[str, str]) -> dict[str, Any]:
@@ -64,6 +71,7 @@ class PodBuild:
         else:
             pod = self._add_model(pod)
         self._note(OME, pod)
+        self._check_profile(annotations.get(PROBE_PROFILE))
         grace = self._context.snapshot.config.termination_grace_seconds
         pod = with_defaults(pod, grace, probes_by_profile=bool(annotations.get(PROBE_PROFILE)))
         self._note("default", pod)
@@ -72,6 +80,16 @@ class PodBuild:
             raise ComponentRefused(tuple(replace(item, path=where + item.path) for item in found))
         self._report(pod, serving)
         return pod
+
+    def _check_profile(self, name: str | None) -> None:
+        """Probe profiles are applied to pods at their creation: say so, or that nobody knows it."""
+        if not name:
+            return
+        text = f"unknown probe profile: {name}"
+        if name in self._context.engines.profiles:
+            text = f'probe profile "{name}" is applied when pods are created: it isn\'t shown here'
+        path = f"{self._name}: metadata.annotations[{PROBE_PROFILE}]"
+        self._context.warn("ProbeProfile", text, path=path)
 
     def _note(self, layer: str, value: Json, at: str = "") -> None:
         if self._trace is not None:
@@ -105,7 +123,7 @@ class PodBuild:
             self._note(OME, edited, "runner")
             return edited
         worker = self._settings.get("worker")
-        size = worker.get("size", 1) if isinstance(worker, dict) else 0
+        size = (worker.get("size") or 1) if isinstance(worker, dict) else 0
         edits = RunnerEdits(
             model=self._model,
             overlays=self._overlays,
@@ -151,19 +169,28 @@ class PodBuild:
         """Volumes, node selector and affinity of engines and decoders."""
         mounts = [self._model, *self._overlays.values()] if self._model else []
         pod = with_volumes(pod, [mount for mount in mounts if mount], self._name)
+        self._note(OME, pod)
         own = [self._own.get("nodeSelector") or {}]
         if self._part:
             own.append((self._own.get(self._part) or {}).get("nodeSelector") or {})
         runtime = self._context.runtime_spec.get("nodeSelector") or {}
-        if self._trace is not None:
-            self._note(OME, select_nodes(pod, self._model, {}, None, own))
-            layer = str(self._context.resolution.runtime.ref)
-            self._note(layer, select_nodes(pod, self._model, runtime, None, own))
+        self._trace_selectors(pod, own)
         pod = select_nodes(pod, self._model, runtime, self._accelerator, own)
         pod = with_affinity(pod, self._accelerator, own_affinity=bool(self._own.get("affinity")))
         if self._accelerator:
             self._note(f"AcceleratorClass/{self._accelerator.name}", pod)
         return pod
+
+    def _trace_selectors(self, pod: Json, own: list[Mapping[str, str]]) -> None:
+        """Attribute the node selector, layer by layer."""
+        if self._trace is None:
+            return
+        self._note("InferenceService", select_nodes(pod, None, {}, None, own))
+        self._note(OME, select_nodes(pod, self._model, {}, None, own))
+        so_far: dict[str, str] = {}
+        for source, spec in self._context.resolution.layers:
+            so_far.update(spec.get("nodeSelector") or {})
+            self._note(source, select_nodes(pod, self._model, so_far, None, own))
 
     def _report(self, pod: Json, serving: int) -> None:
         """Leave the findings of the engine that owns the serving container as warnings."""

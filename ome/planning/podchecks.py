@@ -22,6 +22,13 @@ _PORT_NAME: Final = re.compile(
     r"(?=.{1,15}$)(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII
 )
 _HANDLERS: Final = ("exec", "grpc", "httpGet", "tcpSocket")
+_PROBE_NUMBERS: Final = (
+    "initialDelaySeconds",
+    "timeoutSeconds",
+    "periodSeconds",
+    "successThreshold",
+    "failureThreshold",
+)
 _PROBES: Final = ("startupProbe", "readinessProbe", "livenessProbe")
 
 
@@ -82,6 +89,54 @@ def check_volume_sources(pod: Json) -> Iterator[Problem]:
             yield Problem("VolumeSourceConflict", text, path=f"volumes[{name}]", fix=fix)
 
 
+def check_volume_names(pod: Json) -> Iterator[Problem]:
+    """Volumes are DNS labels, each once."""
+    seen = set()
+    for volume in pod.get("volumes") or ():
+        name = volume.get("name")
+        if not isinstance(name, str) or not _LABEL.fullmatch(name) or len(name) > 63:
+            text = f'"{name or ""}" is no volume name'
+            fix = "use lower-case letters, digits and dashes, at most 63"
+            yield Problem("VolumeNameInvalid", text, path=f"volumes[{name}].name", fix=fix)
+        elif name in seen:
+            text = f'two volumes are named "{name}"'
+            yield Problem(
+                "VolumeNameTaken", text, path=f"volumes[{name}]", fix="rename one of them"
+            )
+        seen.add(name)
+
+
+def check_port_values(pod: Json) -> Iterator[Problem]:
+    """Ports are numbers from 1 to 65535 of a protocol that Kubernetes has."""
+    for path, container in _containers(pod):
+        for port in container.get("ports") or ():
+            number, protocol = port.get("containerPort"), port.get("protocol") or "TCP"
+            at = f"{path}.ports[{number}]"
+            if not isinstance(number, int) or not 0 < number < 65536:
+                text = f"{number} is no port number"
+                yield Problem("PortInvalid", text, path=at, fix="use 1 to 65535")
+            if protocol not in ("TCP", "UDP", "SCTP"):
+                text = f'"{protocol}" is no protocol of a port'
+                yield Problem("ProtocolInvalid", text, path=at, fix="use TCP, UDP or SCTP")
+
+
+def check_probe_numbers(pod: Json) -> Iterator[Problem]:
+    """Probe numbers aren't negative; liveness and startup succeed at the first success."""
+    for path, container in _containers(pod):
+        for probe in _PROBES:
+            value = container.get(probe) or {}
+            for field in _PROBE_NUMBERS:
+                number = value.get(field)
+                if isinstance(number, int) and number < 0:
+                    at = f"{path}.{probe}.{field}"
+                    text = f"{field} {number} is negative"
+                    yield Problem("ProbeNumberInvalid", text, path=at, fix="use 0 or more")
+            if probe != "readinessProbe" and value.get("successThreshold") not in (None, 0, 1):
+                at = f"{path}.{probe}.successThreshold"
+                text = f"successThreshold of a {probe} must be 1"
+                yield Problem("ProbeNumberInvalid", text, path=at, fix="set it to 1")
+
+
 def check_mounts(pod: Json) -> Iterator[Problem]:
     """A mount needs its volume, and a path takes one mount."""
     volumes = {volume.get("name") for volume in pod.get("volumes") or ()}
@@ -137,7 +192,7 @@ def check_probe_handlers(pod: Json) -> Iterator[Problem]:
     for path, container in _containers(pod):
         for probe in _PROBES:
             value = container.get(probe)
-            handlers = [name for name in _HANDLERS if name in (value or {})]
+            handlers = [name for name in _HANDLERS if (value or {}).get(name) is not None]
             at = f"{path}.{probe}"
             if len(handlers) > 1:
                 text = f"{probe} has {len(handlers)} handlers after the merge: {_and(handlers)}"
@@ -156,13 +211,21 @@ def check_resources(pod: Json) -> Iterator[Problem]:
         amounts: dict[str, dict[str, Any]] = {"requests": {}, "limits": {}}
         for kind, read in amounts.items():
             for name, value in (resources.get(kind) or {}).items():
+                at = f"{path}.resources.{kind}[{name}]"
                 try:
-                    read[name] = parse_quantity(value)
+                    amount = parse_quantity(value)
                 except InvalidQuantity as error:
-                    at = f"{path}.resources.{kind}[{name}]"
-                    yield Problem(
-                        "QuantityInvalid", str(error), path=at, fix="write 2, 500m or 80Gi"
-                    )
+                    fix = "write 2, 500m or 80Gi"
+                    yield Problem("QuantityInvalid", str(error), path=at, fix=fix)
+                    continue
+                read[name] = amount
+                if amount < 0:
+                    text = f"{name} {value} is negative"
+                    yield Problem("QuantityInvalid", text, path=at, fix="use 0 or more")
+                elif "/" in name and amount % 1:
+                    text = f"{name} {value} is no whole number"
+                    fix = "extended resources are counted: use 1, 2, 4 or so"
+                    yield Problem("QuantityInvalid", text, path=at, fix=fix)
         for name, amount in amounts["requests"].items():
             limit = amounts["limits"].get(name)
             if limit is not None and amount > limit:
@@ -181,10 +244,13 @@ def _and(names: list[str]) -> str:
 CHECKS: Final[tuple[Callable[[Json], Iterator[Problem]], ...]] = (
     check_names,
     check_images,
+    check_volume_names,
     check_volume_sources,
     check_mounts,
+    check_port_values,
     check_ports,
     check_env_sources,
     check_probe_handlers,
+    check_probe_numbers,
     check_resources,
 )

@@ -11,16 +11,31 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ome.planning.context import ComponentRefused, ServiceContext
+from ome.snapshot.config import is_bound
 
-__all__ = ["Scaling", "autoscaler_object", "budget_policy", "component_scaling"]
+__all__ = [
+    "LEGACY_ANNOTATIONS",
+    "Scaling",
+    "autoscaler_object",
+    "budget_policy",
+    "component_scaling",
+]
 
 Json = Mapping[str, Any]
 
 _CLASSES: Final = ("HPA", "KEDA", "External", "None")
 _CLASS_ANNOTATION: Final = "ome.io/autoscalerClass"
 _TARGET_ANNOTATION: Final = "ome.io/targetUtilizationPercentage"
+LEGACY_ANNOTATIONS: Final = frozenset({_CLASS_ANNOTATION, _TARGET_ANNOTATION})
 _LEGACY: Final = {"hpa": "HPA", "external": "External", "keda": "KEDA"}
 _DEFAULT_TARGET: Final = 80
+_METRIC_BODIES: Final = {
+    "Resource": "resource",
+    "ContainerResource": "containerResource",
+    "Pods": "pods",
+    "Object": "object",
+    "External": "external",
+}
 _KEDA_FIELDS: Final = (
     "pollingInterval",
     "cooldownPeriod",
@@ -30,7 +45,6 @@ _KEDA_FIELDS: Final = (
     "triggers",
 )
 _SCALED_OBJECT_ROOM: Final = 50
-_PERCENT: Final = re.compile(r"(100|[1-9]?[0-9])%")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +76,9 @@ def component_scaling(context: ServiceContext, name: str, merged: Json) -> Scali
     if most is None and (default := config.max_replicas.get(name)) is not None:
         most = max(default, least or 0)
     block = _autoscaler_block(context, name, merged)
-    _check_bounds(name, least, most, block)
+    own = (context.declared(name) or {}).get("autoscaler") or {}
+    scales_to_zero = own.get("class") == "KEDA" and bool((own.get("keda") or {}).get("triggers"))
+    _check_bounds(name, least, most, block, scales_to_zero=scales_to_zero)
     return Scaling(least, most, block)
 
 
@@ -77,6 +93,14 @@ def _autoscaler_block(context: ServiceContext, name: str, merged: Json) -> Json:
         )
         at = f"spec.{name}.autoscalerPolicyRef"
         raise ComponentRefused.because("AutoscalerPolicyFeatureDisabled", text, path=at)
+    if context.config(name).get("autoscalerPolicyRef"):
+        text = (
+            f"{name}Config: autoscalerPolicyRef is not supported on serving runtimes; policy refs attach "
+            "on the InferenceService only"
+        )
+        runtime = context.resolution.runtime.ref
+        fix = f"remove it from {runtime}"
+        raise ComponentRefused.because("RuntimePolicyRef", text, path="spec.runtime.name", fix=fix)
     block: Json = merged.get("autoscaler") or {}
     if not block:
         return _legacy_block(context.service.annotations)
@@ -89,12 +113,29 @@ def _autoscaler_block(context: ServiceContext, name: str, merged: Json) -> Json:
         raise ComponentRefused.because("AutoscalerClassUnknown", text, path=f"{path}.class")
     if kind == "KEDA" and not (block.get("keda") or {}).get("triggers"):
         raise _no_trigger(f"{path}.keda.triggers")
+    _check_metrics(name, block, path)
     return block
+
+
+def _check_metrics(name: str, block: Json, path: str) -> None:
+    """Every HPA metric has a type, and the body of that type."""
+    metrics = (block.get("hpa") or {}).get("metrics") or () if block["class"] == "HPA" else ()
+    for at, metric in enumerate(metrics):
+        body = _METRIC_BODIES.get(metric.get("type"))
+        if body is None or not isinstance(metric.get(body), dict):
+            known = ", ".join(_METRIC_BODIES)
+            wants = f"{body} is missing" if body else f"type must be one of {known}"
+            raise ComponentRefused.because(
+                "HPAMetricMalformed",
+                f"{name}: HPAMetricMalformed: hpa.metrics[{at}]: {wants}",
+                path=f"{path}.hpa.metrics[{at}]",
+                fix="write a MetricSpec of autoscaling/v2",
+            )
 
 
 def _no_trigger(path: str) -> ComponentRefused:
     text = "KEDA autoscaler requires at least one trigger"
-    return ComponentRefused.because("KedaTriggersRequired", text, path=path)
+    return ComponentRefused.because("KedaTriggersRequired", text, path=path, fix="add a trigger")
 
 
 def _legacy_block(annotations: Mapping[str, str]) -> Json:
@@ -127,20 +168,31 @@ def _cpu_metric(target: int) -> dict[str, Any]:
     }
 
 
-def _check_bounds(name: str, least: int | None, most: int | None, block: Json) -> None:
+def _check_bounds(
+    name: str, least: int | None, most: int | None, block: Json, *, scales_to_zero: bool
+) -> None:
     path = f"spec.{name}.minReplicas"
     if least is not None and least < 0:
         raise ComponentRefused.because("MinReplicas", f"{path} must be >= 0", path=path)
     if most is not None and most < 1:
         at = f"spec.{name}.maxReplicas"
         raise ComponentRefused.because("MaxReplicas", f"{at} must be >= 1", path=at)
-    if least == 0 and block["class"] == "HPA":
+    if least == 0 and not scales_to_zero:
         text = (
             f"InvalidScaleToZero: {name}.minReplicas=0 requires KEDA autoscaling (set "
             f"spec.{name}.autoscaler.class=KEDA or the ome.io/autoscalerClass=keda annotation); "
             "Serverless mode no longer auto-promotes scale-to-zero"
         )
-        raise ComponentRefused.because("InvalidScaleToZero", text, path=path)
+        fix = "set a KEDA autoscaler with triggers in the service"
+        raise ComponentRefused.because("InvalidScaleToZero", text, path=path, fix=fix)
+    idle = (block.get("keda") or {}).get("idleReplicaCount")
+    if block["class"] == "KEDA" and idle is not None and idle >= (least or 0):
+        text = (
+            f"{name}: KedaIdleBelowMin: keda.idleReplicaCount must be < minReplicas "
+            f"(got idleReplicaCount={idle}, minReplicas={least or 0})"
+        )
+        at = f"spec.{name}.autoscaler.keda.idleReplicaCount"
+        raise ComponentRefused.because("KedaIdleBelowMin", text, path=at, fix="raise minReplicas")
     if least is not None and most is not None and least > most:
         text = f"minReplicas must not exceed maxReplicas: {least} > {most}"
         raise ComponentRefused.because("ReplicaBounds", text, path=path)
@@ -215,17 +267,9 @@ def budget_policy(context: ServiceContext, name: str, merged: Json) -> dict[str,
             fix=f"the merged {name} has minAvailable and maxUnavailable: use the runtime's kind of bound",
         )
     for key, value in own.items():
-        if not _is_bound(value):
+        if not is_bound(value):
             path = f"spec.{name}.{key}"
             text = f"{path} must be a non-negative integer or a percentage from 0% to 100%"
             raise ComponentRefused.because("PdbValue", text, path=path)
     policy = own or context.snapshot.config.raw_pdb
     return dict(policy) if policy else None
-
-
-def _is_bound(value: Any) -> bool:
-    if isinstance(value, bool):
-        return False
-    if isinstance(value, int):
-        return value >= 0
-    return isinstance(value, str) and bool(_PERCENT.fullmatch(value) or value.isdecimal())

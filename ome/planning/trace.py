@@ -109,8 +109,9 @@ class Trace:
         """What stood under `source` now stands under `target`."""
         for path in [p for p in self._values if _is_under(p, source)]:
             new = target + path[len(source) :]
-            self._values[new] = self._values.pop(path)
-            self._layers[new] = self._layers.pop(path)
+            value, layer = self._values.pop(path), self._layers.pop(path)
+            if new not in self._values:  # what stands there is an overlay, and wins
+                self._values[new], self._layers[new] = value, layer
 
     def take(self, part: str, fields: frozenset[str]) -> Trace:
         """Split off the leaves of one pod: those under `part`, or those of the fields named."""

@@ -29,13 +29,28 @@ class Refused(Exception):
         return self.problem.message
 
 
+_FIXES = {
+    "RuntimeDisabled": "set disabled: false, or name another runtime",
+    "ModelNotServable": "mend the model's spec",
+    "ParentNotFound": "create the parent, or mend ome.io/inherit-from",
+    "InheritanceCycle": "break the cycle of ome.io/inherit-from",
+    "MaxDepthExceeded": "shorten the chain of ome.io/inherit-from",
+}
+
+
 def runtime_not_found(service: ObjectRef, name: str, kind: str) -> Refused:
     """The named runtime exists in none of the scopes that its kind looks in."""
     if kind == "ServingRuntime":
         text = f"ServingRuntime {name} not found in namespace {service.namespace}"
     else:
         text = f"runtime {name} not found in namespace {service.namespace} or at cluster scope"
-    problem = Problem("RuntimeNotFound", text, service, path="spec.runtime.name")
+    problem = Problem(
+        "RuntimeNotFound",
+        text,
+        service,
+        path="spec.runtime.name",
+        fix="create the runtime, or name one that exists",
+    )
     return Refused(problem, "RuntimeNotFound")
 
 
@@ -57,7 +72,7 @@ def invalid_runtime(
     denial = (
         cause if model is None else f"runtime {runtime} does not support model {model}: {cause}"
     )
-    problem = Problem(code, text, service, path="spec.runtime.name")
+    problem = Problem(code, text, service, path="spec.runtime.name", fix=_FIXES.get(code, ""))
     return Refused(problem, "RuntimeValidationError", denial)
 
 
@@ -68,21 +83,35 @@ def model_not_found(service: ObjectRef, name: str) -> Refused:
         f'referenced model "{name}" not found in namespace "{service.namespace}": ensure a BaseModel '
         "exists in this namespace or a ClusterBaseModel exists cluster-wide with this name"
     )
-    problem = Problem("ModelNotFound", text, service, path="spec.model.name")
+    problem = Problem(
+        "ModelNotFound",
+        text,
+        service,
+        path="spec.model.name",
+        fix="create the model, or name one that exists",
+    )
     return Refused(problem, "ModelReconcileError", denial)
 
 
 def model_disabled(service: ObjectRef, name: str) -> Refused:
     """The model says `disabled: true`."""
     text = f"specified base model {name} is disabled"
-    problem = Problem("ModelDisabled", text, service, path="spec.model.name")
+    problem = Problem(
+        "ModelDisabled",
+        text,
+        service,
+        path="spec.model.name",
+        fix="set disabled: false, or name another model",
+    )
     return Refused(problem, "ModelReconcileError", f"model {name} is disabled")
 
 
 def nothing_named(service: ObjectRef) -> Refused:
     """Neither a model nor a runtime."""
     text = "InferenceService must specify spec.runtime when spec.model is omitted"
-    problem = Problem("ModelOrRuntimeRequired", text, service, path="spec")
+    problem = Problem(
+        "ModelOrRuntimeRequired", text, service, path="spec", fix="name a model, a runtime or both"
+    )
     return Refused(
         problem, "RuntimeSelectionError", "at least one of spec.model or spec.runtime must be set"
     )
@@ -91,13 +120,21 @@ def nothing_named(service: ObjectRef) -> Refused:
 def selection_failed(service: ObjectRef, model: str, cause: str) -> Refused:
     """Automatic selection can't even begin: retried, and no condition says so."""
     text = f"Failed to find runtime for model {model}: {cause}"
-    problem = Problem("ModelNotServable", text, service, path="spec.model.name")
+    problem = Problem(
+        "ModelNotServable", text, service, path="spec.model.name", fix="set the model's modelFormat"
+    )
     return Refused(problem, "RuntimeSelectionError", _no_supporting_runtime(model, cause))
 
 
 def no_runtime_found(service: ObjectRef, model: str, message: str) -> Refused:
     """No runtime qualifies; the message lists what was looked at."""
-    problem = Problem("NoRuntimeFound", message, service, path="spec.model.name")
+    problem = Problem(
+        "NoRuntimeFound",
+        message,
+        service,
+        path="spec.model.name",
+        fix="ome explain shows each check; or name a runtime",
+    )
     return Refused(problem, "RuntimeNotFound", _no_supporting_runtime(model, message))
 
 
@@ -114,13 +151,25 @@ def broken_chain(
     """The runtime's inheritance chain doesn't resolve."""
     if model is not None:
         return invalid_runtime(service, runtime, model, broken.message, code=broken.reason)
-    problem = Problem(broken.reason, broken.message, service, path="spec.runtime.name")
+    problem = Problem(
+        broken.reason,
+        broken.message,
+        service,
+        path="spec.runtime.name",
+        fix="mend the inheritance of the runtime",
+    )
     return Refused(problem, "RuntimeFetchError")
 
 
 def unpinnable(service: ObjectRef, message: str) -> Refused:
     """A pinned service with neither a live runtime nor a revision: retried."""
-    problem = Problem("RuntimeNotPinnable", message, service, path="spec.runtime")
+    problem = Problem(
+        "RuntimeNotPinnable",
+        message,
+        service,
+        path="spec.runtime",
+        fix="create or mend the runtime, or name another",
+    )
     return Refused(problem, "RuntimePinError")
 
 
@@ -132,3 +181,39 @@ def drifted(service: ObjectRef, pin: Pin) -> Refused:
         fix = "the workload stays as it is until then"
     problem = Problem(pin.drift.reason, pin.drift.message, service, path="spec.runtime", fix=fix)
     return Refused(problem, "", pin=pin)
+
+
+def fine_tuned_weights(service: ObjectRef, weights: list[str]) -> Refused:
+    """Fine-tuned weights: several are never served together, and one isn't rendered yet."""
+    text = "stacked fine-tuned serving is not supported yet"
+    if len(weights) == 1:
+        text = f"fine-tuned weights ({weights[0]}) aren't rendered by this version of OME"
+    path = "spec.model.fineTunedWeights"
+    fix = "remove them to serve the base model"
+    return Refused(
+        Problem("FineTunedWeightsUnsupported", text, service, path, fix), "InternalError"
+    )
+
+
+def revision_needs_auto_sync_false(service: ObjectRef) -> Refused:
+    """A revision without `autoSync: false`."""
+    text = (
+        "spec.runtime.revision requires spec.runtime.autoSync=false; AutoSync=true would silently ignore "
+        "the pin"
+    )
+    path = "spec.runtime.revision"
+    problem = Problem("RevisionNeedsAutoSyncFalse", text, service, path, "set autoSync: false")
+    return Refused(problem, "RuntimePinError", text)
+
+
+def revision_name(
+    service: ObjectRef, revision: str, runtime: str, kind: str, prefix: str
+) -> Refused:
+    """A revision's name of another form than this runtime's."""
+    text = (
+        f'spec.runtime.revision "{revision}" does not match the expected naming convention for runtime '
+        f'"{runtime}" ({kind}); expected the form {prefix}<8 lowercase hex chars>'
+    )
+    fix = "name one of the runtime's revisions, or remove the field"
+    problem = Problem("RevisionName", text, service, "spec.runtime.revision", fix)
+    return Refused(problem, "RuntimePinError", text)

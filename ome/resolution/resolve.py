@@ -14,6 +14,7 @@ from ome.api import BaseModel, ClusterBaseModel, InferenceService, ObjectRef, Pr
 from ome.resolution import refusals
 from ome.resolution.inheritance import BrokenChain, resolve_chain, spec_of_chain
 from ome.resolution.pinning import Pin, Unpinnable, pin, runtime_of_revision
+from ome.resolution.revisions import revision_name, revision_name_fits
 from ome.resolution.selection import Selection, no_runtime_message, select
 from ome.scoring.matching import NO_CACHE
 from ome.scoring.verdict import Request, compatibility_error, judge
@@ -70,6 +71,7 @@ def resolve(snapshot: Snapshot, service: InferenceService) -> Resolution:
         if model is None:
             raise refusals.nothing_named(service.ref)
         return _choose(snapshot, service, model, advisories)
+    _check_revision(service, reference)
     if reference.get("autoSync") is False:
         found = _pinned(snapshot, service, reference, model)
     else:
@@ -94,6 +96,19 @@ def resolve(snapshot: Snapshot, service: InferenceService) -> Resolution:
 
 
 _Found = tuple[Runtime, tuple[Runtime, ...], Mapping[str, Any], Pin | None]
+
+
+def _check_revision(service: InferenceService, reference: Mapping[str, Any]) -> None:
+    """A revision needs `autoSync: false` and the form of the runtime's revision names."""
+    revision = reference.get("revision")
+    if not revision:
+        return
+    if reference.get("autoSync") is not False:
+        raise refusals.revision_needs_auto_sync_false(service.ref)
+    kind = reference.get("kind") or _DEFAULT_RUNTIME
+    if not revision_name_fits(revision, kind, service.namespace, reference["name"]):
+        form = revision_name(kind, service.namespace, reference["name"], "")
+        raise refusals.revision_name(service.ref, revision, reference["name"], kind, form)
 
 
 def _live(
@@ -215,15 +230,15 @@ def _resolve_model(
         advisories.append(_other_kind(service.ref, kind, model))
     if (model.raw.get("spec") or {}).get("disabled") is True:
         raise refusals.model_disabled(service.ref, name)
+    if weights := reference.get("fineTunedWeights"):
+        raise refusals.fine_tuned_weights(service.ref, weights)
     return model
 
 
 def find_model(snapshot: Snapshot, namespace: str, name: str, kind: str) -> Model | None:
     """Look a model up by name: of the declared kind, or else of the other one."""
     local, cluster = snapshot.model(namespace, name), snapshot.cluster_model(name)
-    if kind == "BaseModel":
-        return local or cluster
-    return (cluster or local) if kind == "ClusterBaseModel" else None
+    return (local or cluster) if kind == "BaseModel" else (cluster or local)
 
 
 def _other_kind(service: ObjectRef, declared: str, model: Model) -> Problem:

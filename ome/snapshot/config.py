@@ -7,13 +7,21 @@ controller" document (v1.3). Every setting has the value that holds when nothing
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ome.api.problems import ObjectRef, OmeError, Problem
 
-__all__ = ["CONFIG_NAME", "Config", "IngressConfig", "InvalidConfig", "parse_config"]
+__all__ = [
+    "CONFIG_NAME",
+    "Config",
+    "IngressConfig",
+    "InvalidConfig",
+    "is_bound",
+    "parse_config",
+]
 
 CONFIG_NAME: Final = "inferenceservice-config"
 _COMPONENTS: Final = ("engine", "decoder", "router")
@@ -43,6 +51,16 @@ class Config:
     raw_pdb: Mapping[str, Any] | None = None
     pod_monitor: Mapping[str, Any] = field(default_factory=dict)
     ingress: IngressConfig = IngressConfig()
+
+
+_PERCENT: Final = re.compile(r"(100|[1-9]?[0-9])%", re.ASCII)
+
+
+def is_bound(value: Any) -> bool:
+    """Whether a value is a bound of a disruption budget: a count, or a percentage."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value >= 0
+    return isinstance(value, str) and bool(_PERCENT.fullmatch(value))
 
 
 def parse_config(config_map: Mapping[str, Any]) -> Config:
@@ -136,6 +154,12 @@ def _read_pdb(value: Any) -> dict[str, Any]:
         if mode not in ("rawDeployment", "omeNative"):
             raise _Fault(f'invalid podDisruptionBudget config, unknown member "{mode}"')
         keys = set(_object("podDisruptionBudget", policy))
+        bound = next(iter(policy.values()), None) if policy else None
+        if len(keys) == 1 and keys <= {"minAvailable", "maxUnavailable"} and not is_bound(bound):
+            raise _Fault(
+                f"invalid podDisruptionBudget config, {mode}.{min(keys)} must be a non-negative integer "
+                "or a percentage from 0% to 100%"
+            )
         if len(keys) != 1 or not keys <= {"minAvailable", "maxUnavailable"}:
             raise _Fault(
                 f"invalid podDisruptionBudget config, {mode}: "
@@ -147,21 +171,43 @@ def _read_pdb(value: Any) -> dict[str, Any]:
 def _read_ingress(value: Any) -> dict[str, Any]:
     ingress = _object("ingress", value)
     default = IngressConfig()
+    for name, kind in (
+        ("disableIngressCreation", bool),
+        ("ingressDomain", str),
+        ("urlScheme", str),
+    ):
+        if ingress.get(name) is not None and not isinstance(ingress[name], kind):
+            what = "true or false" if kind is bool else "a string"
+            raise _Fault(f"invalid ingress config, {name} must be {what}")
     return {
         "ingress": IngressConfig(
-            creation_disabled=bool(
-                ingress.get("disableIngressCreation", default.creation_disabled)
-            ),
+            creation_disabled=default.creation_disabled
+            if ingress.get("disableIngressCreation") is None
+            else ingress["disableIngressCreation"],
             domain=ingress.get("ingressDomain") or default.domain,
             url_scheme=ingress.get("urlScheme") or default.url_scheme,
         )
     }
 
 
+def _read_pod_monitor(value: Any) -> dict[str, Any]:
+    monitor = _object("podMonitor", value)
+    labels = _object("podMonitor", monitor.get("labels"))
+    if not all(isinstance(text, str) for text in labels.values()):
+        raise _Fault("invalid podMonitor config, labels must be strings")
+    for name in ("relabelings", "metricRelabelings"):
+        rules = monitor.get(name)
+        if rules is not None and not (
+            isinstance(rules, list) and all(isinstance(rule, dict) for rule in rules)
+        ):
+            raise _Fault(f"invalid podMonitor config, {name} must be a list of objects")
+    return {"pod_monitor": monitor}
+
+
 _READERS: Final[Mapping[str, Callable[[Any], dict[str, Any]]]] = {
     "deploy": _read_deploy,
     "acceleratorResources": _read_accelerators,
     "podDisruptionBudget": _read_pdb,
-    "podMonitor": lambda value: {"pod_monitor": _object("podMonitor", value)},
+    "podMonitor": _read_pod_monitor,
     "ingress": _read_ingress,
 }

@@ -29,6 +29,7 @@ MAX_NODES: Final = 200_000
 MAX_DEPTH: Final = 100
 _INT: Final = re.compile(r"[-+]?(0|[1-9][0-9_]*|0[0-7_]+|0x[0-9a-fA-F_]+|0b[01_]+)", re.ASCII)
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _NOT_FINITE: Final = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", re.ASCII)
 _WORDS: Final[dict[str, Any]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
@@ -126,7 +127,30 @@ def _read_json(text: str, file: str) -> Iterator[Document]:
         except (ValueError, RecursionError) as error:
             text = str(error) if isinstance(error, ValueError) else "it is nested too deeply"
             raise _refuse("JsonSyntax", text, place(file, number, line)) from None
+        _check_json(value, place(file, number, line))
         yield Document(value, file, number, line)
+
+
+def _check_json(value: Any, where: str, depth: int = 0) -> None:
+    """JSON that is as deep as YAML may be, and whose strings are text."""
+    if depth > MAX_DEPTH:
+        raise _refuse("JsonDepth", f"it is nested more than {MAX_DEPTH} levels deep", where)
+    if isinstance(value, str):
+        _check_text(value, where)
+    elif isinstance(value, list):
+        for item in value:
+            _check_json(item, where, depth + 1)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _check_text(key, where)
+            _check_json(item, where, depth + 1)
+
+
+def _check_text(text: str, where: str) -> None:
+    if not text.isascii() and _SURROGATE.search(text):
+        raise _refuse(
+            "NotText", "a string holds half of a surrogate pair", where, "write whole characters"
+        )
 
 
 def _unique_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -246,6 +270,7 @@ class _Reader:
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
         text: str = node.value
+        _check_text(text, place(self._file, self._number, node.start_mark.line + 1))
         if node.tag == _STRING or node.tag == "tag:yaml.org,2002:str":
             return text
         if node.tag != _PLAIN:

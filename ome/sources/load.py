@@ -24,6 +24,7 @@ from ome.api import (
     parse,
     unknown_fields,
 )
+from ome.engines.engines import copy_json
 from ome.snapshot import (
     CONFIG_NAME,
     DEFAULT_OME_NAMESPACE,
@@ -130,6 +131,8 @@ class _Loader:
         """Read one document: an object, or a list of them."""
         for raw, path in _flatten(document.value, ()):
             where = document.where_of(path)
+            if items := [f"item {step + 1}" for step in path if isinstance(step, int)]:
+                where = f"{where}, {', '.join(items)}"
             if not isinstance(raw, dict):
                 text = "a document must be an object with apiVersion and kind"
                 self.faults.append(Problem("NotAnObject", text, where=where))
@@ -187,9 +190,12 @@ class _Loader:
                 at = document.where_of((*path, *_steps(problem.path)))
                 self.faults.append(replace(problem, where=at))
             return
-        for problem in unknown_fields(item):
+        unknown = unknown_fields(item)
+        for problem in unknown:
             at = document.where_of((*path, *_steps(problem.path)))
             self.warnings.append(replace(problem, where=at))
+        if unknown:
+            item = parse(_without(item.raw, [problem.path for problem in unknown]))
         if preset := item.annotations.get(PRESET_ANNOTATION):
             self._check_preset(item, preset, where)
         if (earlier := self.objects.pop(item.ref, None)) is not None:
@@ -219,6 +225,18 @@ class _Loader:
             kept = {key: value for key, value in metadata.items() if key != "namespace"}
             return {**raw, "metadata": kept}
         return raw
+
+
+def _without(raw: dict[str, Any], paths: Iterable[str]) -> dict[str, Any]:
+    """The object without some fields, as the API server stores it."""
+    pruned: dict[str, Any] = copy_json(raw)
+    for path in paths:
+        *steps, last = _steps(path)
+        holder: Any = pruned
+        for step in steps:
+            holder = holder[step]
+        del holder[last]
+    return pruned
 
 
 def _flatten(

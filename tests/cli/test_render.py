@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from ome.cli.main import main
+from ome.cli.output import to_yaml
 from ome.engines import CONTRACT, EngineInfo, Profile, hookimpl
 from ome.engines.engines import Engines, LoadError, register
 
@@ -88,7 +89,7 @@ def test_a_refused_service_leaves_the_others(
     assert {item["metadata"]["name"] for item in yaml.safe_load_all(out)} == {"good", "good-engine"}
     assert err == (
         "error: InferenceService/demo/bad: spec.runtime.name: runtime gone not found in namespace demo "
-        "or at cluster scope\n"
+        "or at cluster scope; create the runtime, or name one that exists\n"
     )
 
 
@@ -258,6 +259,30 @@ def test_help_is_cheap_and_the_pipe_may_close() -> None:
     )
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    "text", ["0X1F", "0O17", "+0X1f", "1e+_3", "y", "NO", "1_000", "0b1", "12e3"]
+)
+def test_strings_that_some_reader_takes_for_something_else_are_quoted(text: str) -> None:
+    assert to_yaml([{"a": text, text: 1}]) == f'a: "{text}"\n"{text}": 1\n'
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_output_that_can_not_be_written(file: Path) -> None:
+    file.write_text(RUNTIME + service("chat"))
+    command = [
+        sys.executable,
+        "-c",
+        "from ome.cli.main import run; run()",
+        "render",
+        "-f",
+        str(file),
+    ]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "error: can't write the output: No space left on device"
 
 
 def test_the_reader_may_go_away(file: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -171,6 +173,8 @@ def test_hook_ome_findings_become_warnings_of_the_plan() -> None:
         (lambda: 1 / 0, "ome_findings failed: ZeroDivisionError: division by zero"),
         (lambda: ["junk"], "ome_findings failed: it gives something that is no Finding"),
         (lambda: 5, "ome_findings failed: it gives something that is no Finding"),
+        (lambda: sys.exit(3), "ome_findings failed: SystemExit: 3"),
+        (lambda: [Finding(1, 2, 3)], "ome_findings failed: it gives something that is no Finding"),  # type: ignore[arg-type]
     ],
 )
 def test_hook_ome_findings_failing_leaves_the_rendering_alone(findings: Any, message: str) -> None:
@@ -217,8 +221,8 @@ def test_discovery_isolates_what_does_not_load(monkeypatch: pytest.MonkeyPatch) 
     good.ome_describe = hookimpl(lambda: EngineInfo("good", CONTRACT, ""))  # type: ignore[attr-defined]
     old = types.ModuleType("old_engine")
     old.ome_describe = hookimpl(lambda: EngineInfo("old", 0, ""))  # type: ignore[attr-defined]
-    monkeypatch.setitem(__import__("sys").modules, "good_engine", good)
-    monkeypatch.setitem(__import__("sys").modules, "old_engine", old)
+    monkeypatch.setitem(sys.modules, "good_engine", good)
+    monkeypatch.setitem(sys.modules, "old_engine", old)
     points = [
         EntryPoint("good", "good_engine", "ome.engines"),
         EntryPoint("old", "old_engine", "ome.engines"),
@@ -232,4 +236,27 @@ def test_discovery_isolates_what_does_not_load(monkeypatch: pytest.MonkeyPatch) 
         ("gone", "import failed"),
         ("nothing", "import failed"),
         ("old", "it is written for contract 0, this OME has contract 1"),
+    ]
+
+
+def test_a_plugin_that_changes_the_pod_changes_nothing_that_is_rendered() -> None:
+    def meddle(view: PodView) -> None:
+        view.container["image"] = "evil"  # type: ignore[index]
+        view.pod["containers"].clear()
+
+    engines = Engines([engine("a", ome_detect=by_image, ome_findings=meddle)])
+    rendered = plan_of(runtime(), service(), engines=engines)
+    assert list(rendered.objects()) == list(plan_of(runtime(), service()).objects())
+
+
+def test_discovery_survives_a_plugin_that_ends_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "quitting_engine.py").write_text("import sys\nsys.exit(5)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    points = [EntryPoint("quitter", "quitting_engine", "ome.engines")]
+    monkeypatch.setattr("stevedore.extension.ExtensionManager.list_entry_points", lambda _: points)
+    engines = discover()
+    assert [error.message for error in engines.errors] == [
+        "import failed: ImportError: it called sys.exit(5)"
     ]

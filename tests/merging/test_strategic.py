@@ -69,6 +69,19 @@ def test_an_empty_object_with_a_meaning_is_kept_where_there_is_none() -> None:
     assert merge({}, {"leader": {}, "command": [], "image": ""}, COMPONENT) == {"leader": {}}
 
 
+def test_ports_of_one_number_and_two_protocols_are_kept_apart() -> None:
+    udp = {"containerPort": 53, "protocol": "UDP"}
+    base = {"ports": [{"containerPort": 53, "name": "tcp"}, {**udp, "name": "udp"}]}
+    assert merge(base, {"ports": [{**udp, "name": "dns"}]}, CONTAINER)["ports"] == [
+        {"containerPort": 53, "name": "tcp"},
+        {**udp, "name": "dns"},
+    ]
+    assert merge({"ports": [{"containerPort": 1}]}, base, CONTAINER)["ports"] == [
+        {"containerPort": 1},
+        *base["ports"],
+    ]
+
+
 def test_an_autoscaler_is_taken_whole() -> None:
     base = {"autoscaler": {"class": "KEDA", "keda": {"triggers": [{"type": "cron"}]}}}
     overlay = {"autoscaler": {"class": "None"}}

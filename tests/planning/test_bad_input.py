@@ -141,8 +141,8 @@ CHAT = "InferenceService/demo/chat: "
             {**runner(), "minAvailable": "half"},
             {},
             CHAT
-            + "spec.engine.minAvailable: spec.engine.minAvailable must be a non-negative integer or "
-            "a percentage from 0% to 100%",
+            + "spec.engine.minAvailable must be a non-negative integer or a percentage from 0% to "
+            "100%",
             id="a bound that is none",
         ),
         pytest.param(
@@ -181,7 +181,7 @@ CHAT = "InferenceService/demo/chat: "
             {**runner(), "autoscaler": {"class": "KEDA"}},
             {},
             CHAT
-            + "spec.engine.autoscaler.keda.triggers: KEDA autoscaler requires at least one trigger",
+            + "spec.engine.autoscaler.keda.triggers: KEDA autoscaler requires at least one trigger; add a trigger",
             id="KEDA without triggers",
         ),
         pytest.param(
@@ -190,7 +190,8 @@ CHAT = "InferenceService/demo/chat: "
             CHAT
             + "spec.engine.minReplicas: InvalidScaleToZero: engine.minReplicas=0 requires KEDA "
             "autoscaling (set spec.engine.autoscaler.class=KEDA or the ome.io/autoscalerClass=keda "
-            "annotation); Serverless mode no longer auto-promotes scale-to-zero",
+            "annotation); Serverless mode no longer auto-promotes scale-to-zero; set a KEDA autoscaler with "
+            "triggers in the service",
             id="zero replicas without KEDA",
         ),
         pytest.param(
@@ -369,3 +370,217 @@ def test_undeclared_components_are_removed() -> None:
     rendered = plan_of(runtime(routerConfig=runner()), service())
     assert isinstance(rendered.actions["decoder"], Remove)
     assert isinstance(rendered.actions["router"], Remove)
+
+
+def pod(**fields: Any) -> Json:
+    container: Json = {"name": "c", "image": "i"}
+    container.update({key: fields.pop(key) for key in list(fields) if key in CONTAINER})
+    return {"containers": [container], **fields}
+
+
+CONTAINER = ("name", "ports", "livenessProbe", "readinessProbe", "resources")
+
+
+@pytest.mark.parametrize(
+    ("checked", "codes"),
+    [
+        (pod(), []),
+        (pod(name="A b"), ["ContainerNameInvalid"]),
+        (
+            {"containers": [{"name": "c", "image": "i"}, {"name": "c", "image": "i"}]},
+            ["ContainerNameTaken"],
+        ),
+        (pod(ports=[{"containerPort": 1, "name": "much-too-long-a-name"}]), ["PortNameInvalid"]),
+        (pod(ports=[{"containerPort": 1, "name": "8"}]), ["PortNameInvalid"]),
+        (pod(ports=[{"containerPort": 0}]), ["PortInvalid"]),
+        (pod(ports=[{"containerPort": 70000}]), ["PortInvalid"]),
+        (pod(ports=[{"containerPort": 1, "protocol": "FOO"}]), ["ProtocolInvalid"]),
+        (pod(ports=[{"containerPort": 53}, {"containerPort": 53, "protocol": "UDP"}]), []),
+        (pod(volumes=[{"name": "V_1"}]), ["VolumeNameInvalid"]),
+        (pod(volumes=[{"name": "v"}, {"name": "v"}]), ["VolumeNameTaken"]),
+        (pod(livenessProbe={"httpGet": None, "tcpSocket": {"port": 1}}), []),
+        (
+            pod(livenessProbe={"tcpSocket": {"port": 1}, "periodSeconds": -1}),
+            ["ProbeNumberInvalid"],
+        ),
+        (
+            pod(livenessProbe={"tcpSocket": {"port": 1}, "successThreshold": 5}),
+            ["ProbeNumberInvalid"],
+        ),
+        (pod(readinessProbe={"tcpSocket": {"port": 1}, "successThreshold": 5}), []),
+        (pod(resources={"limits": {"cpu": "-1"}}), ["QuantityInvalid"]),
+        (pod(resources={"limits": {"nvidia.com/gpu": "1500m"}}), ["QuantityInvalid"]),
+        (pod(resources={"limits": {"cpu": "1500m"}}), []),
+    ],
+)
+def test_what_kubernetes_would_refuse_in_a_pod(checked: Json, codes: list[str]) -> None:
+    assert [problem.code for problem in check_pod(checked)] == codes
+
+
+@pytest.mark.parametrize(
+    ("metadata", "engine", "message"),
+    [
+        (
+            {"labels": {"a": "b c!"}},
+            {},
+            'engine: labels[a]: "b c!" is no label value; use at most 63 letters, digits, dashes, dots and '
+            "underscores, or an annotation",
+        ),
+        (
+            {},
+            {"labels": {"a b": "x"}},
+            'engine: labels[a b]: "a b" is no key of labels; write name or prefix/name',
+        ),
+        (
+            {"annotations": {"-/x": "y"}},
+            {},
+            'engine: annotations[-/x]: "-/x" is no key of annotations; write name or prefix/name',
+        ),
+    ],
+)
+def test_labels_and_annotations_that_are_none(metadata: Json, engine: Json, message: str) -> None:
+    assert refusal(runtime(), service(metadata=metadata, engine=engine)) == CHAT + message
+
+
+@pytest.mark.parametrize(
+    ("worker", "leader", "code"),
+    [
+        ({"size": -3}, True, "WorkerSizeMustBePositive"),
+        ({"size": 0}, True, "WorkerSizeMustBePositive"),
+        ({"size": 1}, False, "WorkerRequiresLeader"),
+    ],
+)
+def test_workers(worker: Json, leader: bool, code: str) -> None:
+    config = {
+        **runner(),
+        "worker": {**worker, **runner()},
+        **({"leader": runner()} if leader else {}),
+    }
+    rendered = plan_of(runtime(config), service(deploymentMode="RawDeployment"))
+    action = rendered.actions["engine"]
+    assert isinstance(action, Hold)
+    assert action.problems[0].code == code
+
+
+@pytest.mark.parametrize(
+    ("overlays", "code"),
+    [
+        ([{"name": ""}], "OverlayNameEmpty"),
+        ([{"name": "m"}], "OverlayIsPrimary"),
+        ([{"name": "a"}, {"name": "a"}], "OverlayDuplicate"),
+        ([{"name": "a-b"}, {"name": "a_b"}], "OverlayEnvClash"),
+    ],
+)
+def test_overlays_that_are_refused(overlays: list[Json], code: str) -> None:
+    asked = service(model={"name": "m", "overlays": overlays})
+    action = plan_of(runtime(), model(), model("a"), model("a-b"), asked).actions["engine"]
+    assert isinstance(action, Hold)
+    assert action.problems[0].code == code
+
+
+@pytest.mark.parametrize(
+    ("storage", "code"),
+    [
+        ({"storageUri": "pvc://"}, "StorageUriMalformed"),
+        ({"storageUri": "pvc:///x"}, "StorageUriMalformed"),
+        ({"storageUri": "pvc://demo:/x"}, "StorageUriMalformed"),
+        ({"storageUri": "pvc://a:b:c/d"}, "StorageUriMalformed"),
+        ({"storageUri": "pvc://Bad_Claim/x"}, "StorageUriMalformed"),
+        ({"storageUri": "pvc://c/../x"}, "StorageUriMalformed"),
+        ({"storageUri": "local://rel/p"}, "StoragePathInvalid"),
+        ({"storageUri": "hf://a/b", "path": "/"}, "StoragePathInvalid"),
+        ({"storageUri": "hf://a/b", "path": "/a/../b"}, "StoragePathInvalid"),
+        ({"storageUri": "hf://a/b", "path": "/a:b"}, "StoragePathInvalid"),
+    ],
+)
+def test_storage_that_can_not_be_mounted(storage: Json, code: str) -> None:
+    action = plan_of(runtime(), model(storage=storage), service(model={"name": "m"})).actions[
+        "engine"
+    ]
+    assert isinstance(action, Hold)
+    assert action.problems[0].code == code
+
+
+def test_a_model_that_does_not_say_where_its_weights_are() -> None:
+    odd = model(storage={"storageUri": "PVC://c/x"})
+    rendered = plan_of(runtime(), odd, service(model={"name": "m"}))
+    assert [warning.code for warning in rendered.warnings] == ["ModelPathUnknown"]
+    assert "env" not in container(rendered)
+    local = model(storage={"storageUri": "local:///data/m"})
+    made = container(plan_of(runtime(), local, service(model={"name": "m"})))
+    assert made["env"] == [{"name": "MODEL_PATH", "value": "/data/m"}]
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (["w"], "fine-tuned weights (w) aren't rendered by this version of OME"),
+        (["w", "x"], "stacked fine-tuned serving is not supported yet"),
+    ],
+)
+def test_fine_tuned_weights(weights: list[str], message: str) -> None:
+    asked = service(model={"name": "m", "fineTunedWeights": weights})
+    action = plan_of(runtime(), model(), asked).actions["engine"]
+    assert isinstance(action, Hold)
+    assert action.problems[0].message == message
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        (
+            {"revision": "cr-rt-00000000"},
+            "spec.runtime.revision requires spec.runtime.autoSync=false; AutoSync=true would silently ignore "
+            "the pin",
+        ),
+        (
+            {"revision": "r-demo-rt-00000000", "autoSync": False},
+            'spec.runtime.revision "r-demo-rt-00000000" does not match the expected naming convention for '
+            'runtime "rt" (ClusterServingRuntime); expected the form cr-rt-<8 lowercase hex chars>',
+        ),
+    ],
+)
+def test_revisions_that_are_refused(reference: Json, message: str) -> None:
+    action = plan_of(runtime(), service(runtime={"name": "rt", **reference})).actions["engine"]
+    assert isinstance(action, Hold)
+    assert action.problems[0].message == message
+
+
+@pytest.mark.parametrize(
+    ("config", "engine", "code"),
+    [
+        ({"autoscalerPolicyRef": {"name": "p"}}, {}, "RuntimePolicyRef"),
+        (
+            {},
+            {"autoscaler": {"class": "HPA", "hpa": {"metrics": [{"type": "Resource"}]}}},
+            "HPAMetricMalformed",
+        ),
+        (
+            {},
+            {"autoscaler": {"class": "HPA", "hpa": {"metrics": [{"type": "Odd"}]}}},
+            "HPAMetricMalformed",
+        ),
+        ({}, {"autoscaler": {"class": "None"}, "minReplicas": 0}, "InvalidScaleToZero"),
+        (
+            {},
+            {
+                "autoscaler": {
+                    "class": "KEDA",
+                    "keda": {"triggers": [{"type": "x"}], "idleReplicaCount": 1},
+                },
+                "minReplicas": 1,
+            },
+            "KedaIdleBelowMin",
+        ),
+    ],
+)
+def test_autoscalers_that_are_refused(config: Json, engine: Json, code: str) -> None:
+    action = plan_of(runtime({**runner(), **config}), service(engine=engine)).actions["engine"]
+    assert isinstance(action, Hold)
+    assert action.problems[0].code == code
+
+
+def test_probe_profiles_are_said() -> None:
+    engine = {"annotations": {"runtime.ome.io/probe-profile": "nope"}}
+    rendered = plan_of(runtime(), service(engine=engine))
+    assert [warning.message for warning in rendered.warnings] == ["unknown probe profile: nope"]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ome.engines.engines import Engines
-from ome.planning.plan import Apply, Remove
+from ome.planning.plan import Apply, Hold
 from ome.planning.planner import plan
 from ome.snapshot import Config, IngressConfig, Snapshot
 from ome.testing.builders import ENTRY, container, deployment, model, obj, plan_of, runtime, service
@@ -106,8 +106,8 @@ def test_pod_monitor_ports_and_extras() -> None:
 def test_ingress_creation_on_is_said_and_renders_no_service_in_front() -> None:
     config = Config(ingress=IngressConfig(creation_disabled=False))
     rendered = plan_of(runtime(), service(), config=config)
-    assert isinstance(rendered.actions["ingress"], Remove)
-    assert [warning.code for warning in rendered.warnings] == ["IngressNotRendered"]
+    assert isinstance(rendered.actions["ingress"], Hold)
+    assert [problem.code for _, problem in rendered.refusals()] == ["IngressNotRendered"]
     assert not rendered.conditions
     annotated = service(metadata={"annotations": {"ome.io/ingress-disable-creation": "true"}})
     assert isinstance(plan_of(runtime(), annotated, config=config).actions["ingress"], Apply)
@@ -532,3 +532,16 @@ def test_a_misspelt_class_key_is_said() -> None:
     assert [warning.message for warning in rendered.warnings] == [
         'acceleratorConfig of runtime rt has no key "big": the settings under "Big" are not applied'
     ]
+
+
+def test_provenance_of_a_listed_container_inherited_selectors_and_legacy_annotations() -> None:
+    base = runtime(name="base", disabled=True, nodeSelector={"pool": "base"}, schedulerName="own")
+    listed = {"runner": RUNNER, "containers": [{"name": "ome-container", "image": "listed"}]}
+    rt = runtime(listed, disabled=False, metadata={"annotations": {"ome.io/inherit-from": "base"}})
+    asked = service(metadata={"annotations": {"ome.io/targetUtilizationPercentage": "55"}})
+    rendered = plan_of(base, rt, asked, provenance=True)
+    layers = {path: layer for path, (_, layer) in rendered.provenance["engine"].items()}
+    assert layers["containers[ome-container].image"] == "ClusterServingRuntime/rt"
+    assert layers["nodeSelector.pool"] == "ClusterServingRuntime/base"
+    assert layers["schedulerName"] == "ClusterServingRuntime/base"
+    assert layers["autoscaler.class"] == "InferenceService"

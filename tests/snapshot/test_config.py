@@ -87,6 +87,20 @@ BUDGET = "invalid podDisruptionBudget config, "
             {"acceleratorResources": [1]},
             "invalid acceleratorResources config, it must be a list of resource names",
         ),
+        (
+            {"podDisruptionBudget": {"rawDeployment": {"maxUnavailable": "150%"}}},
+            BUDGET + "rawDeployment.maxUnavailable must be a non-negative integer",
+        ),
+        ({"podMonitor": {"labels": "x"}}, "invalid podMonitor config, it must be a JSON object"),
+        ({"podMonitor": {"labels": {"a": 1}}}, "invalid podMonitor config, labels must be strings"),
+        (
+            {"podMonitor": {"relabelings": -1}},
+            "invalid podMonitor config, relabelings must be a list of objects",
+        ),
+        (
+            {"ingress": {"disableIngressCreation": "false"}},
+            "invalid ingress config, disableIngressCreation must be true or false",
+        ),
         ({"podDisruptionBudget": {"raw": {}}}, BUDGET + 'unknown member "raw"'),
         (
             {"podDisruptionBudget": {"rawDeployment": {"minAvailable": 1, "maxUnavailable": 1}}},

@@ -95,6 +95,11 @@ BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
         ("a: 1\n---\nb: [", "x.yaml: document 2, line 3: not valid YAML: "),
         ("\0", "x.yaml: document 1, line 1: not valid YAML: control characters are not allowed"),
         ('{"a": 1, "a": 2}', 'x.yaml: document 1, line 1: key "a" stands twice in one object'),
+        ('{"a": "\\ud800"}', "x.yaml: document 1, line 1: a string holds half of a surrogate pair"),
+        (
+            '{"a":' * 150 + "1" + "}" * 150,
+            "x.yaml: document 1, line 1: it is nested more than 100 levels deep",
+        ),
         ('{"a": NaN}', "x.yaml: document 1, line 1: NaN is not a JSON number"),
         ('{"a": 1}\n{"b": }', "x.yaml: document 2, line 2: not valid JSON: Expecting value"),
     ],

@@ -159,6 +159,23 @@ def test_unknown_fields_are_warned_about_with_the_nearest_name() -> None:
     ]
 
 
+def test_unknown_fields_are_dropped_as_the_api_server_drops_them() -> None:
+    text = RUNTIME.replace("image: engine:v1", "image: engine:v1\n      imagee: x")
+    (item,) = loaded(text).objects
+    assert item.raw["spec"]["engineConfig"]["runner"] == {
+        "name": "ome-container",
+        "image": "engine:v1",
+    }
+
+
+def test_faults_in_lists_name_the_item() -> None:
+    both = '{"apiVersion": "v1", "kind": "List", "items": [{"kind": "X"}, {"apiVersion": "ome.io/v1", "kind": "BaseModel"}]}'
+    assert [line.split(": ")[1] for line in refused(both)] == [
+        "document 1, line 1, item 1",
+        "document 1, line 1, item 2",
+    ]
+
+
 CONFIG = """\
 apiVersion: v1
 kind: ConfigMap
