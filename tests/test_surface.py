@@ -12,7 +12,8 @@ from types import ModuleType
 import pytest
 
 import ome
-from ome.engines import hookspecs
+from ome.engines import Basis, Container, Detection, PodView, hookspecs
+from ome.engines.engines import Engines, register
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = [
@@ -59,6 +60,21 @@ def test_every_hook_has_a_section_with_its_signature_and_a_test(hook: str) -> No
         assert part in sections[signature], f"{part} is missing in the section of {hook}"
     tests = (ROOT / "tests/engines/test_engines.py").read_text()
     assert f"def test_hook_{hook}" in tests
+
+
+def test_the_plugin_of_the_documentation_is_one() -> None:
+    text = (ROOT / "docs/plugins.md").read_text()
+    made = ModuleType("documented")
+    for block in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S):
+        exec(block, vars(made))
+    engine = register(made, distribution="ome-engine-myengine", version="0.1.0")
+    service = Container("myengine:1", ("myengine", "serve"), (), {})
+    assert set(HOOKS) <= set(vars(made))
+    assert engine.name == "myengine"
+    assert Engines([engine]).recognise(service).engine == engine
+    view = PodView("engine", {"args": []}, {"containers": []}, 0, Detection(Basis.COMMAND))
+    (finding,) = made.ome_findings(view)
+    assert finding.code == "HostMissing"
 
 
 def test_no_machine_or_registry_stands_in_the_repository() -> None:
