@@ -177,11 +177,17 @@ def check_ports(pod: Json) -> Iterator[Problem]:
 
 
 def check_env_sources(pod: Json) -> Iterator[Problem]:
-    """A variable has a value or a source: a merge that switches leaves both."""
+    """A variable has a value or one source: a merge that switches leaves both."""
     for path, container in _containers(pod):
         for item in container.get("env") or ():
-            if item.get("value") and item.get("valueFrom"):
-                name = item.get("name")
+            name, source = item.get("name"), item.get("valueFrom")
+            sources = _keys(source or {})
+            if source is not None and len(sources) != 1:
+                has = f"{len(sources)} sources: {_and(sources)}" if sources else "no source"
+                text = f'valueFrom of variable "{name}" has {has}'
+                fix = "set one of configMapKeyRef, secretKeyRef, fieldRef and resourceFieldRef"
+                yield Problem("EnvSourceInvalid", text, path=f"{path}.env[{name}]", fix=fix)
+            elif item.get("value") and source:
                 text = f'variable "{name}" has both value and valueFrom after the merge'
                 fix = "a layer can't switch a variable's source: use another name"
                 yield Problem("EnvSourceConflict", text, path=f"{path}.env[{name}]", fix=fix)

@@ -378,7 +378,7 @@ def pod(**fields: Any) -> Json:
     return {"containers": [container], **fields}
 
 
-CONTAINER = ("name", "ports", "livenessProbe", "readinessProbe", "resources")
+CONTAINER = ("name", "env", "ports", "livenessProbe", "readinessProbe", "resources")
 
 
 @pytest.mark.parametrize(
@@ -408,6 +408,12 @@ CONTAINER = ("name", "ports", "livenessProbe", "readinessProbe", "resources")
             ["ProbeNumberInvalid"],
         ),
         (pod(readinessProbe={"tcpSocket": {"port": 1}, "successThreshold": 5}), []),
+        (pod(env=[{"name": "A", "valueFrom": {}}]), ["EnvSourceInvalid"]),
+        (
+            pod(env=[{"name": "A", "valueFrom": {"fieldRef": {}, "secretKeyRef": {}}}]),
+            ["EnvSourceInvalid"],
+        ),
+        (pod(env=[{"name": "A", "valueFrom": {"fieldRef": {}, "secretKeyRef": None}}]), []),
         (pod(resources={"limits": {"cpu": "-1"}}), ["QuantityInvalid"]),
         (pod(resources={"limits": {"nvidia.com/gpu": "1500m"}}), ["QuantityInvalid"]),
         (pod(resources={"limits": {"cpu": "1500m"}}), []),

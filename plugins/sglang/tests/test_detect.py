@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import time
 
 import pytest
 
@@ -185,33 +184,36 @@ def test_odd_input_raises_nothing(words: tuple[str, ...]) -> None:
     detect(Container(words[0]))
 
 
+# Quadratic work on these would take hours, so that each test ends is what it shows about time.
 BIG = 1 << 20
 LARGE = [
-    ("x" * BIG,),
-    ("-" * BIG,),
-    ("python3", "-m", "x" * BIG),
-    ("python3", "-m", "sglang.launch_server", "--chat-template", "/" * BIG),
-    ("sh", "-c", "-m" * (BIG // 2)),
-    ("sh", "-c", "-m " * (BIG // 3)),
-    ("sh", "-c", "-" + "m" * BIG),
-    ("sh", "-c", "-m" + " " * BIG),
-    ("sh", "-c", "sglang " * (BIG // 7)),
-    ("sh", "-c", "sglang" + " " * BIG + "serve"),
-    ("sh", "-c", "'" * BIG),
-    ("sh", "-c", "python3 -m sglang.launch_server " + "a " * (BIG // 2)),
-    ("sh", "-c", "python3 -m sglang.launch_server " + "a " * (script.LONGEST // 2 - 32)),
-    ("sh", "-c", "python3 -m sglang.launch_server " + '"a' * (script.LONGEST // 2 - 32)),
+    (("x" * BIG,), None),
+    (("-" * BIG,), None),
+    (("python3", "-m", "x" * BIG), None),
+    (("python3", "-m", "sglang.launch_server", "--chat-template", "/" * BIG), ""),
+    (("sh", "-c", "-m" * (BIG // 2)), None),
+    (("sh", "-c", "-m " * (BIG // 3)), None),
+    (("sh", "-c", "-" + "m" * BIG), None),
+    (("sh", "-c", "-m" + " " * BIG), None),
+    (("sh", "-c", "sglang " * (BIG // 7)), None),
+    (("sh", "-c", "sglang" + " " * BIG + "serve"), None),
+    (("sh", "-c", "'" * BIG), None),
+    (
+        ("sh", "-c", "python3 -m sglang.launch_server " + "a " * (BIG // 2)),
+        "its shell script is too long",
+    ),
+    (("sh", "-c", "python3 -m sglang.launch_server " + "a " * (script.LONGEST // 2 - 32)), ""),
+    (("sh", "-c", "python3 -m sglang.launch_server " + '"a' * (script.LONGEST // 2 - 32)), ""),
 ]
 
 
-@pytest.mark.parametrize("words", LARGE, ids=range(len(LARGE)))
-def test_large_input_is_quick(words: tuple[str, ...]) -> None:
-    start = time.process_time()
-    detect(Container("sglang", words))
-    assert time.process_time() - start < 0.05
+@pytest.mark.parametrize(("words", "opaque"), LARGE, ids=range(len(LARGE)))
+def test_large_input(words: tuple[str, ...], opaque: str | None) -> None:
+    found = detect(Container("sglang", words))
+    assert (found and found.opaque) == opaque
 
 
-def test_large_image_is_quick() -> None:
-    start = time.process_time()
-    assert detect(Container("sglang:" + "0." * (BIG // 2))) is not None
-    assert time.process_time() - start < 0.05
+def test_large_image() -> None:
+    found = detect(Container("sglang:" + "0." * (BIG // 2)))
+    assert found is not None
+    assert found.version == ""
