@@ -6,9 +6,14 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import HealthCheck, settings
 
 from ome.api import API_VERSION
 from ome.testing.catalog import catalog_files, catalog_path
+
+# No test depends on how fast the machine is.
+settings.register_profile("ome", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ome")
 
 
 @pytest.fixture(scope="session")

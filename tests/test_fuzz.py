@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ome.engines.discovery import discover
@@ -70,7 +70,7 @@ def mutate(data: st.DataObject, documents: list[Any]) -> None:
         parent[path[-1]] = copy.deepcopy(data.draw(ODD))
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=400)
 @given(st.data())
 def test_no_manifest_gives_a_traceback(data: st.DataObject) -> None:
     documents = copy.deepcopy(data.draw(st.sampled_from(DOCUMENTS)))
