@@ -135,9 +135,9 @@ def _wanted(overrides: Sequence[str], dialect: Dialect) -> dict[str, list[Group]
     return wanted
 
 
-def _override_groups(groups: list[Group], wanted: dict[str, list[Group]]) -> list[Group]:
+def _replace(groups: list[Group], wanted: dict[str, list[Group]], done: set[str]) -> list[Group]:
+    """The wanted groups where the first of their key stands; later ones, and those done, are dropped."""
     edited: list[Group] = []
-    done: set[str] = set()
     for group in groups:
         key = group.key or group.words[0]
         if key not in wanted:
@@ -145,7 +145,12 @@ def _override_groups(groups: list[Group], wanted: dict[str, list[Group]]) -> lis
         elif key not in done:
             done.add(key)
             edited.extend(wanted[key])
-    kept, moved = _separate(edited)
+    return edited
+
+
+def _override_groups(groups: list[Group], wanted: dict[str, list[Group]]) -> list[Group]:
+    done: set[str] = set()
+    kept, moved = _separate(_replace(groups, wanted, done))
     added = [group for key, new in wanted.items() if key not in done for group in new]
     return _append(kept, [*moved, *added])
 
@@ -224,14 +229,7 @@ def _override_line(
     groups = parse([word.group() for word in words], dialect)
     if not any((group.key or group.words[0]) in wanted for group in groups):
         return line
-    edited: list[Group] = []
-    for group in groups:
-        key = group.key or group.words[0]
-        if key not in wanted:
-            edited.append(group)
-        elif key not in done:
-            done.add(key)
-            edited.extend(wanted[key])
+    edited = _replace(groups, wanted, done)
     return " ".join([*(word for group in edited for word in group.words), *comment])
 
 

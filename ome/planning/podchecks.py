@@ -47,19 +47,24 @@ def _keys(value: Json, *but: str) -> list[str]:
     return [name for name in value if name not in but and value[name] is not None]
 
 
+def _check_name(what: str, name: object, path: str, seen: set[Any]) -> Iterator[Problem]:
+    """A name is a DNS label that nothing seen before has; adds it to what was seen."""
+    if not isinstance(name, str) or not _LABEL.fullmatch(name) or len(name) > 63:
+        text = f'"{name or ""}" is no {what} name'
+        fix = "use lower-case letters, digits and dashes, at most 63"
+        yield Problem(f"{what.title()}NameInvalid", text, path=f"{path}.name", fix=fix)
+    elif name in seen:
+        text = f'two {what}s are named "{name}"'
+        fix = "rename one of them"
+        yield Problem(f"{what.title()}NameTaken", text, path=path, fix=fix)
+    seen.add(name)
+
+
 def check_names(pod: Json) -> Iterator[Problem]:
     """Containers have names, DNS labels, each once; ports have service names."""
-    seen = set()
+    seen: set[Any] = set()
     for path, container in _containers(pod):
-        name = container.get("name")
-        if not isinstance(name, str) or not _LABEL.fullmatch(name) or len(name) > 63:
-            text = f'"{name or ""}" is no container name'
-            fix = "use lower-case letters, digits and dashes, at most 63"
-            yield Problem("ContainerNameInvalid", text, path=f"{path}.name", fix=fix)
-        elif name in seen:
-            text = f'two containers are named "{name}"'
-            yield Problem("ContainerNameTaken", text, path=path, fix="rename one of them")
-        seen.add(name)
+        yield from _check_name("container", container.get("name"), path, seen)
         for port in container.get("ports") or ():
             label = port.get("name")
             if label and not _PORT_NAME.fullmatch(label):
@@ -91,19 +96,10 @@ def check_volume_sources(pod: Json) -> Iterator[Problem]:
 
 def check_volume_names(pod: Json) -> Iterator[Problem]:
     """Volumes are DNS labels, each once."""
-    seen = set()
+    seen: set[Any] = set()
     for volume in pod.get("volumes") or ():
         name = volume.get("name")
-        if not isinstance(name, str) or not _LABEL.fullmatch(name) or len(name) > 63:
-            text = f'"{name or ""}" is no volume name'
-            fix = "use lower-case letters, digits and dashes, at most 63"
-            yield Problem("VolumeNameInvalid", text, path=f"volumes[{name}].name", fix=fix)
-        elif name in seen:
-            text = f'two volumes are named "{name}"'
-            yield Problem(
-                "VolumeNameTaken", text, path=f"volumes[{name}]", fix="rename one of them"
-            )
-        seen.add(name)
+        yield from _check_name("volume", name, f"volumes[{name}]", seen)
 
 
 def check_port_values(pod: Json) -> Iterator[Problem]:
