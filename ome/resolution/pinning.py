@@ -14,7 +14,15 @@ from ome.api import API_VERSION, ClusterServingRuntime, InferenceService, Servin
 from ome.resolution.revisions import content_hash, revision_name, revision_object
 from ome.snapshot import Revision, Runtime, Snapshot
 
-__all__ = ["SYNC_ANNOTATION", "Drift", "Pin", "Unpinnable", "pin", "runtime_of_revision"]
+__all__ = [
+    "SYNC_ANNOTATION",
+    "Drift",
+    "Pin",
+    "Unpinnable",
+    "pin",
+    "runtime_kind",
+    "runtime_of_revision",
+]
 
 Json = Mapping[str, Any]
 
@@ -83,7 +91,7 @@ def pin(
     if asked:
         return _explicit(snapshot, name, asked, status)
     runtime, spec = live
-    kind = reference.get("kind") or "ClusterServingRuntime"
+    kind = runtime_kind(reference)
     if not pinned:
         return _advance(snapshot, service, kind, runtime, spec, token)
     held = snapshot.revision(pinned)
@@ -96,6 +104,11 @@ def pin(
         return _advance(snapshot, service, kind, runtime, spec, token)
     text = f"pinned {pinned}, live spec differs; bump {SYNC_ANNOTATION} annotation to advance"
     return Pin(None, pinned, Drift("RevisionMismatch", text), _kept(status))
+
+
+def runtime_kind(reference: Json) -> str:
+    """The kind that a service's `runtime` names: a ClusterServingRuntime when it names none."""
+    return reference.get("kind") or ClusterServingRuntime.KIND
 
 
 def runtime_of_revision(snapshot: Snapshot, namespace: str, found: Pin) -> Runtime:

@@ -10,10 +10,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ome.api import BaseModel, ClusterBaseModel, InferenceService, ObjectRef, Problem
+from ome.api import (
+    BaseModel,
+    ClusterBaseModel,
+    ClusterServingRuntime,
+    InferenceService,
+    ObjectRef,
+    Problem,
+    ServingRuntime,
+)
 from ome.resolution import refusals
 from ome.resolution.inheritance import BrokenChain, resolve_chain, spec_of_chain
-from ome.resolution.pinning import Pin, Unpinnable, pin, runtime_of_revision
+from ome.resolution.pinning import Pin, Unpinnable, pin, runtime_kind, runtime_of_revision
 from ome.resolution.revisions import revision_name, revision_name_fits
 from ome.resolution.selection import Selection, no_runtime_message, select
 from ome.scoring.matching import NO_CACHE
@@ -105,7 +113,7 @@ def _check_revision(service: InferenceService, reference: Mapping[str, Any]) -> 
         return
     if reference.get("autoSync") is not False:
         raise refusals.revision_needs_auto_sync_false(service.ref)
-    kind = reference.get("kind") or _DEFAULT_RUNTIME
+    kind = runtime_kind(reference)
     if not revision_name_fits(revision, kind, service.namespace, reference["name"]):
         form = revision_name(kind, service.namespace, reference["name"], "")
         raise refusals.revision_name(service.ref, revision, reference["name"], kind, form)
@@ -118,7 +126,7 @@ def _live(
     model: Model | None,
 ) -> _Found:
     """The named runtime with its chain. Raises Refused when there is none."""
-    kind = reference.get("kind") or _DEFAULT_RUNTIME
+    kind = runtime_kind(reference)
     runtime = find_runtime(snapshot, service.namespace, reference["name"], kind)
     if runtime is None:
         raise refusals.runtime_not_found(service.ref, reference["name"], kind)
@@ -137,7 +145,7 @@ def _pinned(
     model: Model | None,
 ) -> _Found:
     """The revision that a service is pinned to. Raises Refused when there is none, or drift freezes."""
-    kind = reference.get("kind") or _DEFAULT_RUNTIME
+    kind = runtime_kind(reference)
     runtime = find_runtime(snapshot, service.namespace, reference["name"], kind)
     live: tuple[Runtime, Mapping[str, Any]] | None = None
     chain: tuple[Runtime, ...] = ()
@@ -201,16 +209,13 @@ def _incompatibility(
     return error
 
 
-_DEFAULT_RUNTIME = "ClusterServingRuntime"
-
-
 def find_runtime(snapshot: Snapshot, namespace: str, name: str, kind: str) -> Runtime | None:
     """Look a runtime up by name in the scopes that the reference's kind says, in its order."""
     local = snapshot.runtime(namespace, name)
-    if kind == "ServingRuntime":
+    if kind == ServingRuntime.KIND:
         return local
     cluster = snapshot.cluster_runtime(name)
-    return (cluster or local) if kind == _DEFAULT_RUNTIME else (local or cluster)
+    return (cluster or local) if kind == ClusterServingRuntime.KIND else (local or cluster)
 
 
 def _resolve_model(
