@@ -39,6 +39,7 @@ crds: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python bench/render.py
 	$(BIN)/python bench/selection.py
+	$(BIN)/python bench/blast.py
 
 $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)

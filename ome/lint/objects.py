@@ -13,9 +13,9 @@ from ome.api import ApiObject
 from ome.engines.types import Severity
 from ome.lint.findings import LintFinding
 from ome.lint.spelling import suggest_size, suggest_version
-from ome.resolution.inheritance import INHERIT_FROM
 from ome.scoring.sizes import is_readable, parse_size
 from ome.scoring.versions import parse_version
+from ome.snapshot import INHERIT_FROM
 
 __all__ = ["MODEL_RULES", "RUNTIME_RULES"]
 

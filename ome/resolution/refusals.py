@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ome.api import ObjectRef, Problem
-from ome.resolution.inheritance import BrokenChain
 from ome.resolution.pinning import Pin
+from ome.snapshot import BrokenChain
 
 __all__ = ["Refused"]
 

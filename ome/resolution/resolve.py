@@ -20,7 +20,6 @@ from ome.api import (
     ServingRuntime,
 )
 from ome.resolution import refusals
-from ome.resolution.inheritance import BrokenChain, resolve_chain, spec_of_chain
 from ome.resolution.pinning import Pin, Unpinnable, pin, runtime_kind, runtime_of_revision
 from ome.resolution.revisions import revision_name, revision_name_fits
 from ome.resolution.selection import Selection, no_runtime_message, select
@@ -28,7 +27,15 @@ from ome.scoring.matching import NO_CACHE
 from ome.scoring.verdict import Request, compatibility_error, judge
 from ome.snapshot import Runtime, Snapshot
 
-__all__ = ["Model", "Resolution", "find_model", "find_runtime", "resolve", "unservable"]
+__all__ = [
+    "Model",
+    "Resolution",
+    "find_model",
+    "find_runtime",
+    "lookup_order",
+    "resolve",
+    "unservable",
+]
 
 Model = BaseModel | ClusterBaseModel
 
@@ -130,12 +137,11 @@ def _live(
     runtime = find_runtime(snapshot, service.namespace, reference["name"], kind)
     if runtime is None:
         raise refusals.runtime_not_found(service.ref, reference["name"], kind)
-    try:
-        chain = resolve_chain(snapshot, runtime)
-    except BrokenChain as broken:
+    effective = snapshot.lineage.effective(runtime.ref)
+    if effective.broken is not None:
         name = model.name if model else None
-        raise refusals.broken_chain(service.ref, runtime.name, name, broken) from None
-    return runtime, chain, spec_of_chain(chain), None
+        raise refusals.broken_chain(service.ref, runtime.name, name, effective.broken)
+    return runtime, effective.chain, effective.spec, None
 
 
 def _pinned(
@@ -154,11 +160,12 @@ def _pinned(
         missing = refusals.runtime_not_found(service.ref, reference["name"], kind)
         problem = missing.problem.message
     else:
-        try:
-            chain = resolve_chain(snapshot, runtime)
-            live = runtime, spec_of_chain(chain)
-        except BrokenChain as broken:
-            problem = broken.message
+        effective = snapshot.lineage.effective(runtime.ref)
+        if effective.broken is not None:
+            problem = effective.broken.message
+        else:
+            chain = effective.chain
+            live = runtime, effective.spec
     try:
         found = pin(snapshot, service, reference, live, problem, is_missing=runtime is None)
     except Unpinnable as error:
@@ -211,11 +218,17 @@ def _incompatibility(
 
 def find_runtime(snapshot: Snapshot, namespace: str, name: str, kind: str) -> Runtime | None:
     """Look a runtime up by name in the scopes that the reference's kind says, in its order."""
-    local = snapshot.runtime(namespace, name)
+    found = (snapshot.runtime_of(ref) for ref in lookup_order(namespace, name, kind))
+    return next((runtime for runtime in found if runtime is not None), None)
+
+
+def lookup_order(namespace: str, name: str, kind: str) -> tuple[ObjectRef, ...]:
+    """The runtimes that a service's reference can mean, the first that exists being meant."""
+    local = ObjectRef(ServingRuntime.KIND, namespace, name)
     if kind == ServingRuntime.KIND:
-        return local
-    cluster = snapshot.cluster_runtime(name)
-    return (cluster or local) if kind == ClusterServingRuntime.KIND else (local or cluster)
+        return (local,)
+    cluster = ObjectRef(ClusterServingRuntime.KIND, "", name)
+    return (cluster, local) if kind == ClusterServingRuntime.KIND else (local, cluster)
 
 
 def _resolve_model(

@@ -24,11 +24,10 @@ from ome.api import (
 )
 from ome.scoring.index import RuntimeIndex
 from ome.snapshot.config import Config
+from ome.snapshot.lineage import Lineage, Runtime
 from ome.snapshot.revision import Revision
 
-__all__ = ["DEFAULT_OME_NAMESPACE", "EVERY_API", "ApiKind", "PluginVersion", "Runtime", "Snapshot"]
-
-Runtime = ServingRuntime | ClusterServingRuntime
+__all__ = ["DEFAULT_OME_NAMESPACE", "EVERY_API", "ApiKind", "PluginVersion", "Snapshot"]
 
 DEFAULT_OME_NAMESPACE: Final = "ome"
 
@@ -80,6 +79,7 @@ class Snapshot:
     live: Mapping[ObjectRef, str]
     keeps_choices: bool
     revisions: Mapping[str, Revision]
+    kept_lineage: Lineage | None = field(repr=False)
     _by_kind: Mapping[type[ApiObject], Mapping[_Key, ApiObject]] = field(repr=False)
 
     @classmethod
@@ -95,8 +95,12 @@ class Snapshot:
         live: Mapping[ObjectRef, str] | None = None,
         keeps_choices: bool = True,
         revisions: Iterable[Revision] = (),
+        kept_lineage: Lineage | None = None,
     ) -> Snapshot:
-        """A snapshot of these objects; of two with the same kind, namespace and name the later stays."""
+        """A snapshot of these objects; of two with the same kind, namespace and name the later stays.
+
+        `kept_lineage` is the lineage of the same runtimes, where somebody keeps one up.
+        """
         by_kind: dict[type[ApiObject], dict[_Key, ApiObject]] = {}
         for item in objects:
             by_kind.setdefault(type(item), {})[item.namespace, item.name] = item
@@ -109,6 +113,7 @@ class Snapshot:
             live=live or {},
             keeps_choices=keeps_choices,
             revisions={each.name: each for each in revisions},
+            kept_lineage=kept_lineage,
             _by_kind=by_kind,
         )
 
@@ -155,6 +160,15 @@ class Snapshot:
             for kind in kinds
             for item in self._by_kind.get(kind, {}).values()
         )
+
+    @cached_property
+    def lineage(self) -> Lineage:
+        """Who inherits from whom; chains are followed when a service first needs them."""
+        if self.kept_lineage is not None:
+            return self.kept_lineage
+        kinds = (ServingRuntime, ClusterServingRuntime)
+        found = (item for kind in kinds for item in self._by_kind.get(kind, {}).values())
+        return Lineage(found)  # type: ignore[arg-type]
 
     def model(self, namespace: str, name: str) -> BaseModel | None:
         """The BaseModel, or None."""

@@ -10,9 +10,8 @@ import pytest
 
 from ome.api import ApiObject
 from ome.planning.plan import Hold
-from ome.resolution.inheritance import BrokenChain, resolve_chain, spec_of_chain
 from ome.resolution.resolve import find_runtime
-from ome.snapshot import Snapshot
+from ome.snapshot import BrokenChain, Snapshot
 from ome.testing.builders import deployment, model, obj, plan_of, runtime, service
 
 VECTORS = Path(__file__).parents[1] / "vectors"
@@ -65,14 +64,12 @@ def test_documented_chains(case: dict[str, Any]) -> None:
         for item in case["runtimes"]
     ]
     head: Any = runtimes[case["head"]]
+    effective = Snapshot.of(runtimes).lineage.effective(head.ref)
     if case["error"] is None:
-        chain = resolve_chain(Snapshot.of(runtimes), head)
-        assert [item.name for item in chain] == case["chain"]
-        assert spec_of_chain(chain)["schedulerName"] == head.name
+        assert [item.name for item in effective.chain] == case["chain"]
+        assert effective.spec["schedulerName"] == head.name
     else:
-        with pytest.raises(BrokenChain) as caught:
-            resolve_chain(Snapshot.of(runtimes), head)
-        assert (str(caught.value), caught.value.reason) == (case["error"], case["reason"])
+        assert effective.broken == BrokenChain(case["reason"], case["error"])
 
 
 def test_a_named_runtime_renders_what_it_inherits() -> None:

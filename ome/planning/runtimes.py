@@ -1,0 +1,55 @@
+"""What OME reports of a runtime: its inheritance chain and whether that resolves.
+
+Source: OME "Runtime inheritance" document (v1.3), "When a chain breaks".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ome.api import ObjectRef
+from ome.planning.plan import Event
+from ome.snapshot import Runtime, Snapshot
+
+__all__ = ["RuntimeReport", "report_runtime"]
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeReport:
+    """The status that a runtime should have, and an event when its chain is broken.
+
+    `status` holds `inheritanceChain` and `conditions`; a condition has no `lastTransitionTime`: whoever
+    writes it knows whether it changed.
+    """
+
+    runtime: ObjectRef
+    status: Mapping[str, Any]
+    event: Event | None = None
+
+
+def report_runtime(snapshot: Snapshot, runtime: Runtime) -> RuntimeReport:
+    """How inheritance went for one runtime of the snapshot.
+
+    A chain that doesn't resolve leaves the last one that did in status.
+    """
+    effective = snapshot.lineage.effective(runtime.ref)
+    broken = effective.broken
+    condition: dict[str, Any] = {
+        "type": "InheritanceReady",
+        "status": "True" if broken is None else "False",
+        "reason": "Resolved" if broken is None else broken.reason,
+        "message": "" if broken is None else broken.message,
+    }
+    if runtime.generation:
+        condition["observedGeneration"] = runtime.generation
+    names = [each.name for each in effective.chain]
+    if broken is not None:
+        last = (runtime.raw.get("status") or {}).get("inheritanceChain")
+        names = [name for name in last if isinstance(name, str)] if isinstance(last, list) else []
+    status: dict[str, Any] = {"conditions": [condition]}
+    if names:
+        status["inheritanceChain"] = names
+    event = None if broken is None else Event("Warning", broken.reason, broken.message)
+    return RuntimeReport(runtime.ref, status, event)

@@ -1,0 +1,71 @@
+"""Which services a change of a runtime concerns: those that name it or a runtime that inherits from it.
+
+Source: OME "Runtime inheritance" document (v1.3), "When a parent changes". A service whose runtime was
+chosen, not named, is rendered from that runtime's own spec; when it looks again isn't decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ome.api import InferenceService, ObjectRef
+from ome.resolution.pinning import runtime_kind
+from ome.resolution.resolve import lookup_order
+from ome.snapshot import Snapshot
+
+__all__ = ["Dependents"]
+
+
+class Dependents:
+    """Services by the runtime that they name. Kept up one service at a time."""
+
+    def __init__(self, services: Iterable[InferenceService] = ()) -> None:
+        self._services: dict[ObjectRef, InferenceService] = {}
+        self._by_name: dict[str, set[ObjectRef]] = {}
+        for service in services:
+            self.put(service)
+
+    def put(self, service: InferenceService) -> None:
+        """Take in a service, or what became of it."""
+        self.remove(service.ref)
+        self._services[service.ref] = service
+        if name := _named(service):
+            self._by_name.setdefault(name, set()).add(service.ref)
+
+    def remove(self, ref: ObjectRef) -> None:
+        """Forget a service."""
+        service = self._services.pop(ref, None)
+        if service is None or not (name := _named(service)):
+            return
+        self._by_name[name].discard(ref)
+        if not self._by_name[name]:
+            del self._by_name[name]
+
+    def of(self, runtimes: Iterable[ObjectRef], snapshot: Snapshot) -> frozenset[ObjectRef]:
+        """The services that a change of these runtimes concerns.
+
+        `runtimes` is what `Lineage.put` or `Lineage.remove` returned, `snapshot` what is true now.
+        A runtime that is gone concerns the services that it would serve if it were there.
+        """
+        return frozenset(
+            service
+            for runtime in runtimes
+            for service in self._by_name.get(runtime.name, ())
+            if self._takes(service, runtime, snapshot)
+        )
+
+    def _takes(self, service: ObjectRef, runtime: ObjectRef, snapshot: Snapshot) -> bool:
+        """Whether a service that names `runtime.name` gets this one, nothing of that name before it."""
+        reference = self._services[service].raw["spec"]["runtime"]
+        for each in lookup_order(service.namespace, runtime.name, runtime_kind(reference)):
+            if each == runtime:
+                return True
+            if snapshot.runtime_of(each) is not None:
+                return False
+        return False
+
+
+def _named(service: InferenceService) -> str:
+    reference = (service.raw.get("spec") or {}).get("runtime")
+    name = reference.get("name") if isinstance(reference, dict) else None
+    return name if isinstance(name, str) else ""

@@ -1,0 +1,161 @@
+"""Runtime inheritance: the chain of every runtime, the spec merged from it, and whom a runtime reaches.
+
+Chains are followed and specs merged when somebody first asks, and kept until a runtime of the chain
+changes. Source: OME "Runtime inheritance" document (v1.3). Only specs are inherited, never metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from ome.api import ClusterServingRuntime, ObjectRef, ServingRuntime
+from ome.merging.schema import RUNTIME_SPEC
+from ome.merging.strategic import merge_chain
+
+__all__ = ["INHERIT_FROM", "MAX_CHAIN", "BrokenChain", "Effective", "Lineage", "Runtime"]
+
+Runtime = ServingRuntime | ClusterServingRuntime
+
+INHERIT_FROM: Final = "ome.io/inherit-from"
+MAX_CHAIN: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenChain:
+    """Why a chain doesn't resolve; `reason` is that of the `InheritanceReady` condition."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Effective:
+    """A runtime with what it inherits: `chain` root first and itself last.
+
+    When `broken` says why the chain doesn't resolve, `chain` holds the part that was found.
+    """
+
+    chain: tuple[Runtime, ...]
+    broken: BrokenChain | None = None
+
+    @cached_property
+    def spec(self) -> Mapping[str, Any]:
+        """The specs merged from the root down. Shares unchanged parts with the runtimes."""
+        return merge_chain((runtime.raw.get("spec") or {} for runtime in self.chain), RUNTIME_SPEC)
+
+
+class Lineage:
+    """Who inherits from whom. Kept up one runtime at a time; a change costs what it reaches."""
+
+    def __init__(self, runtimes: Iterable[Runtime] = ()) -> None:
+        self._runtimes: dict[ObjectRef, Runtime] = {}
+        self._children: dict[str, set[ObjectRef]] = {}
+        self._effective: dict[ObjectRef, Effective] = {}
+        for runtime in runtimes:
+            self._add(runtime)
+
+    def effective(self, ref: ObjectRef) -> Effective:
+        """The chain of a runtime and its merged spec. Raises KeyError for one that isn't there."""
+        known = self._effective.get(ref)
+        if known is None:
+            known = self._effective[ref] = self._follow(self._runtimes[ref])
+        return known
+
+    def reaches(self, ref: ObjectRef) -> frozenset[ObjectRef]:
+        """The runtimes whose chain goes through a runtime, itself included when it is there."""
+        return frozenset(
+            each
+            for each in self._candidates(ref)
+            if any(member.ref == ref for member in self.effective(each).chain)
+        )
+
+    def put(self, runtime: Runtime) -> frozenset[ObjectRef]:
+        """Take in a runtime, or what became of it. Returns the runtimes that this changes."""
+        old = self._runtimes.get(runtime.ref)
+        before = self._release(runtime.ref)
+        self._drop(runtime.ref)
+        self._add(runtime)
+        if old is not None and _says_the_same(old, runtime):
+            return frozenset()
+        return before | self.reaches(runtime.ref)
+
+    def remove(self, ref: ObjectRef) -> frozenset[ObjectRef]:
+        """Forget a runtime. Returns the runtimes that this changes, itself included."""
+        before = self._release(ref)
+        self._drop(ref)
+        return before | self.reaches(ref)
+
+    def _release(self, ref: ObjectRef) -> frozenset[ObjectRef]:
+        """Drop every result that a change of a runtime can concern. Returns those that it does."""
+        reached = self.reaches(ref)
+        for each in self._candidates(ref):
+            self._effective.pop(each, None)
+        return reached
+
+    def _add(self, runtime: Runtime) -> None:
+        self._runtimes[runtime.ref] = runtime
+        if parent := runtime.annotations.get(INHERIT_FROM):
+            self._children.setdefault(parent, set()).add(runtime.ref)
+
+    def _drop(self, ref: ObjectRef) -> None:
+        runtime = self._runtimes.pop(ref, None)
+        parent = runtime.annotations.get(INHERIT_FROM) if runtime is not None else None
+        if parent:
+            self._children[parent].discard(ref)
+            if not self._children[parent]:
+                del self._children[parent]
+
+    def _candidates(self, ref: ObjectRef) -> frozenset[ObjectRef]:
+        """Every runtime whose chain can go through a runtime, by the names of parents alone."""
+        found = {ref} if ref in self._runtimes else set()
+        names, seen = [ref.name], {ref.name}
+        while names:
+            for child in self._children.get(names.pop(), ()):
+                if not ref.namespace or child.namespace in ("", ref.namespace):
+                    found.add(child)
+                    if child.name not in seen:
+                        seen.add(child.name)
+                        names.append(child.name)
+        return frozenset(found)
+
+    def _follow(self, head: Runtime) -> Effective:
+        chain = [head]
+        names = [head.name]
+        broken = None
+        while parent := chain[-1].annotations.get(INHERIT_FROM):
+            found = self._parent(head, parent)
+            broken = _fault(names, parent, found)
+            if broken is not None or found is None:
+                break
+            chain.append(found)
+            names.append(parent)
+        return Effective(tuple(reversed(chain)), broken)
+
+    def _parent(self, head: Runtime, name: str) -> Runtime | None:
+        """A parent of a ServingRuntime may stand in its namespace or at cluster scope, in that order."""
+        found = None
+        if head.namespace:
+            found = self._runtimes.get(ObjectRef(ServingRuntime.KIND, head.namespace, name))
+        return found or self._runtimes.get(ObjectRef(ClusterServingRuntime.KIND, "", name))
+
+
+def _fault(names: list[str], parent: str, found: Runtime | None) -> BrokenChain | None:
+    """What keeps a chain from going on to a parent, in the documented order."""
+    listed = " ".join(names)
+    if len(names) == MAX_CHAIN:
+        text = f"inheritance chain exceeds max depth {MAX_CHAIN} (chain: [{listed}])"
+        return BrokenChain("MaxDepthExceeded", text)
+    if parent in names:
+        return BrokenChain("InheritanceCycle", f"inheritance cycle detected: [{listed} {parent}]")
+    if found is None:
+        text = f'inherit-from parent "{parent}" not found (chain so far: [{listed}])'
+        return BrokenChain("ParentNotFound", text)
+    return None
+
+
+def _says_the_same(old: Runtime, new: Runtime) -> bool:
+    """Whether two states of a runtime differ in nothing that a plan reads."""
+    return old.raw.get("spec") == new.raw.get("spec") and old.annotations == new.annotations
