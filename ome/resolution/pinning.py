@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ome.api import API_VERSION, ClusterServingRuntime, InferenceService, ServingRuntime, parse
-from ome.resolution.revisions import content_hash, revision_name, revision_object
-from ome.snapshot import Revision, Runtime, Snapshot
+from ome.resolution.revisions import revision_name, revision_object
+from ome.snapshot import Effective, Revision, Runtime, Snapshot
 
 __all__ = [
     "SYNC_ANNOTATION",
@@ -70,14 +70,14 @@ def pin(
     snapshot: Snapshot,
     service: InferenceService,
     reference: Json,
-    live: tuple[Runtime, Json] | None,
+    live: Effective | None,
     problem: str = "",
     *,
     is_missing: bool = False,
 ) -> Pin:
     """Decide what a service with `autoSync: false` is served from.
 
-    `live` is the runtime with its effective spec, None when it can't be resolved for the reason in
+    `live` is the runtime with what it inherits, None when it can't be resolved for the reason in
     `problem`; with `is_missing` because it doesn't exist. Raises Unpinnable.
     """
     status = service.raw.get("status")
@@ -90,18 +90,17 @@ def pin(
         return _without_live(snapshot, name, wanted, problem, status)
     if asked:
         return _explicit(snapshot, name, asked, status)
-    runtime, spec = live
     kind = runtime_kind(reference)
     if not pinned:
-        return _advance(snapshot, service, kind, runtime, spec, token)
+        return _advance(snapshot, service, kind, live, token)
     held = snapshot.revision(pinned)
     if held is None:
         text = f"pinned revision {pinned} missing from {snapshot.ome_namespace}"
         return Pin(None, pinned, Drift("RevisionMissing", text), _kept(status))
-    if content_hash(held.spec) == content_hash(spec):
+    if held.digest == live.digest:
         return Pin(held.spec, pinned, None, _kept(status))
     if token and token != status.get("lastRuntimeSyncToken"):
-        return _advance(snapshot, service, kind, runtime, spec, token)
+        return _advance(snapshot, service, kind, live, token)
     text = f"pinned {pinned}, live spec differs; bump {SYNC_ANNOTATION} annotation to advance"
     return Pin(None, pinned, Drift("RevisionMismatch", text), _kept(status))
 
@@ -156,31 +155,22 @@ def _explicit(snapshot: Snapshot, name: str, asked: str, status: Json) -> Pin:
 
 
 def _advance(
-    snapshot: Snapshot,
-    service: InferenceService,
-    kind: str,
-    runtime: Runtime,
-    spec: Json,
-    token: str,
+    snapshot: Snapshot, service: InferenceService, kind: str, live: Effective, token: str
 ) -> Pin:
     """Pin to the live spec: to a revision of the same content, or to a new one."""
-    found = _find(snapshot, runtime, spec)
-    name = (
-        found.name
-        if found
-        else revision_name(kind, service.namespace, runtime.name, content_hash(spec))
-    )
-    status: dict[str, Any] = {"pinnedRevisionName": name}
-    if token:
-        status["lastRuntimeSyncToken"] = token
-    effects = () if found else (revision_object(name, runtime, spec, snapshot.ome_namespace),)
-    return Pin(found.spec if found else spec, name, None, status, effects)
+    status: dict[str, Any] = {"lastRuntimeSyncToken": token} if token else {}
+    found = _find(snapshot, live)
+    if found is not None:
+        return Pin(found.spec, found.name, None, {**status, "pinnedRevisionName": found.name})
+    runtime = live.chain[-1]
+    name = revision_name(kind, service.namespace, runtime.name, live.digest)
+    status["pinnedRevisionName"] = name
+    made = revision_object(name, live, snapshot.ome_namespace)
+    return Pin(live.spec, name, None, status, (made,))
 
 
-def _find(snapshot: Snapshot, runtime: Runtime, spec: Json) -> Revision | None:
+def _find(snapshot: Snapshot, live: Effective) -> Revision | None:
     """A stored revision of this very runtime (kind and namespace too) with the same content."""
-    digest = content_hash(spec)
-    same = [
-        each for each in snapshot.revisions_of(runtime.ref) if content_hash(each.spec) == digest
-    ]
+    found = snapshot.revisions_of(live.chain[-1].ref)
+    same = [each for each in found if each.digest == live.digest]
     return min(same, key=lambda each: each.name, default=None)

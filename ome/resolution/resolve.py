@@ -25,7 +25,7 @@ from ome.resolution.revisions import revision_name, revision_name_fits
 from ome.resolution.selection import Selection, no_runtime_message, select
 from ome.scoring.matching import NO_CACHE
 from ome.scoring.verdict import Request, compatibility_error, judge
-from ome.snapshot import Runtime, Snapshot
+from ome.snapshot import Effective, Runtime, Snapshot
 
 __all__ = [
     "Model",
@@ -153,7 +153,7 @@ def _pinned(
     """The revision that a service is pinned to. Raises Refused when there is none, or drift freezes."""
     kind = runtime_kind(reference)
     runtime = find_runtime(snapshot, service.namespace, reference["name"], kind)
-    live: tuple[Runtime, Mapping[str, Any]] | None = None
+    live: Effective | None = None
     chain: tuple[Runtime, ...] = ()
     problem = ""
     if runtime is None:
@@ -165,7 +165,7 @@ def _pinned(
             problem = effective.broken.message
         else:
             chain = effective.chain
-            live = runtime, effective.spec
+            live = effective
     try:
         found = pin(snapshot, service, reference, live, problem, is_missing=runtime is None)
     except Unpinnable as error:

@@ -1,28 +1,23 @@
 """Runtime revisions: snapshots of a runtime's effective spec, and which of them are kept.
 
-A revision's name carries 8 hex digits of a hash over one canonical JSON form of the spec. The form is
-OME's own and never changes: it is independent of key order, of what the API server defaults, and of
-values that say nothing. Revisions of upstream's controller carry another hash; specs are therefore
-compared by content, never by name. Source: OME "Runtime revisions and pinning" document (v1.3).
+A revision's name carries 8 hex digits of the spec's hash (`ome.merging.canonical`). Revisions of
+upstream's controller carry another hash; specs are therefore compared by content, never by name. Source:
+OME "Runtime revisions and pinning" document (v1.3).
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from ome.merging.strategic import is_unset
-from ome.snapshot import Revision, Runtime
+from ome.snapshot import Effective, Revision
 
 __all__ = [
     "Collected",
     "collect_revisions",
-    "content_hash",
     "revision_name",
     "revision_name_fits",
     "revision_object",
@@ -36,44 +31,6 @@ GRACE: Final = timedelta(hours=24)
 CREATED_BY: Final = "ome.io/created-by"
 CONTROLLER: Final = "ome-controller"
 ELIGIBLE_SINCE: Final = "ome.io/gc-eligible-since"
-
-# What the API server adds to a runtime's spec, by the field that holds it.
-_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "modelFormat": {"operator": "Equal", "weight": 1},
-    "modelFramework": {"operator": "Equal", "weight": 1},
-    "ports": {"protocol": "TCP"},
-    "grpc": {"service": ""},
-    "scalingPolicy": {"mode": "Independent"},
-    "autoscalerPolicyRef": {"kind": "AutoscalerPolicy"},
-}
-
-
-def content_hash(spec: Json) -> str:
-    """64 hex digits that identify what a spec says."""
-    text = json.dumps(
-        _canonical(spec, ""), sort_keys=True, separators=(",", ":"), ensure_ascii=False
-    )
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _canonical(value: Any, field: str) -> Any:
-    """The value without what says nothing: unset values and the API server's defaults. An empty
-    object stays: it can have a meaning of its own."""
-    if isinstance(value, Mapping):
-        defaults = _DEFAULTS.get(field, {})
-        return {
-            key: _canonical(item, key)
-            for key, item in value.items()
-            if not (is_unset(item) and item != {}) and defaults.get(key, _NOTHING) != item
-        }
-    if isinstance(value, list):
-        return [_canonical(item, field) for item in value]
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value
-
-
-_NOTHING: Final = object()
 
 
 def revision_name(declared_kind: str, namespace: str, runtime: str, digest: str) -> str:
@@ -93,8 +50,9 @@ def _prefix(declared_kind: str, namespace: str, runtime: str) -> str:
     return f"cr-{runtime}"
 
 
-def revision_object(name: str, runtime: Runtime, spec: Json, ome_namespace: str) -> dict[str, Any]:
-    """The ControllerRevision that holds an effective spec."""
+def revision_object(name: str, live: Effective, ome_namespace: str) -> dict[str, Any]:
+    """The ControllerRevision that holds a runtime's effective spec."""
+    runtime = live.chain[-1]
     return {
         "apiVersion": "apps/v1",
         "kind": "ControllerRevision",
@@ -105,11 +63,11 @@ def revision_object(name: str, runtime: Runtime, spec: Json, ome_namespace: str)
                 "ome.io/runtime-of": runtime.name,
                 "ome.io/runtime-of-kind": runtime.KIND,
                 "ome.io/runtime-of-namespace": runtime.namespace,
-                "ome.io/revision-hash": content_hash(spec)[:SHORT],
+                "ome.io/revision-hash": live.digest[:SHORT],
             },
             "annotations": {CREATED_BY: CONTROLLER},
         },
-        "data": dict(spec),
+        "data": dict(live.spec),
         "revision": 1,
     }
 

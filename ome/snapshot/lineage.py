@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from ome.api import ClusterServingRuntime, ObjectRef, ServingRuntime
+from ome.merging.canonical import content_hash
 from ome.merging.schema import RUNTIME_SPEC
 from ome.merging.strategic import merge_chain
 
@@ -45,6 +46,11 @@ class Effective:
     def spec(self) -> Mapping[str, Any]:
         """The specs merged from the root down. Shares unchanged parts with the runtimes."""
         return merge_chain((runtime.raw.get("spec") or {} for runtime in self.chain), RUNTIME_SPEC)
+
+    @cached_property
+    def digest(self) -> str:
+        """The content hash of the merged spec."""
+        return content_hash(self.spec)
 
 
 class Lineage:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+from ome.merging.canonical import content_hash
 
 __all__ = ["Revision", "read_revision"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Revision:
     """What OME needs of a ControllerRevision; `created` is its RFC 3339 time ("" when unknown)."""
 
@@ -21,6 +24,11 @@ class Revision:
     created: str
     created_by: str
     annotations: Mapping[str, str]
+
+    @cached_property
+    def digest(self) -> str:
+        """The content hash of its spec, whatever hash its name carries."""
+        return content_hash(self.spec)
 
 
 def read_revision(raw: Mapping[str, Any]) -> Revision | None:

@@ -188,12 +188,14 @@ class Snapshot:
 
     def revisions_of(self, runtime: ObjectRef) -> list[Revision]:
         """The stored revisions of one runtime, by kind, namespace and name."""
-        wanted = (runtime.kind, runtime.namespace, runtime.name)
-        return [
-            each
-            for each in self.revisions.values()
-            if (each.kind, each.namespace, each.runtime) == wanted
-        ]
+        return self._revisions_by_runtime.get((runtime.kind, runtime.namespace, runtime.name), [])
+
+    @cached_property
+    def _revisions_by_runtime(self) -> Mapping[tuple[str, str, str], list[Revision]]:
+        found: dict[tuple[str, str, str], list[Revision]] = {}
+        for each in self.revisions.values():
+            found.setdefault((each.kind, each.namespace, each.runtime), []).append(each)
+        return found
 
     def is_served(self, api_version: str, kind: str) -> bool:
         """Whether the API server has an optional kind."""

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from ome.api import ApiObject, parse
 from ome.engines.engines import Engines
+from ome.merging.canonical import content_hash
 from ome.planning.plan import Hold, Plan
 from ome.planning.planner import plan
 from ome.resolution.revisions import (
     collect_revisions,
-    content_hash,
     revision_name,
     revision_name_fits,
 )
