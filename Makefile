@@ -40,6 +40,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python bench/render.py
 	$(BIN)/python bench/selection.py
 	$(BIN)/python bench/blast.py
+	$(BIN)/python bench/hooks.py
 
 $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)

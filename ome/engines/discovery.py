@@ -5,6 +5,7 @@ Nothing that a plugin does at import can keep another from loading.
 
 from __future__ import annotations
 
+import time
 from importlib.metadata import entry_points
 from typing import Any, Final
 
@@ -47,7 +48,7 @@ def discover(group: str = GROUP) -> Engines:
             engines.append(register(extension.plugin, distribution=distribution, version=version))
         except PluginRefused as refused:
             errors.append(LoadError(extension.name, distribution, str(refused)))
-    return Engines(engines, errors)
+    return Engines(engines, errors, clock=time.monotonic)
 
 
 _Owners = dict[tuple[str, str], tuple[str, str]]

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Final
 
 import pluggy
 
 from ome.api import Problem
 from ome.engines import hookspecs
+from ome.engines.guard import Clock, Guard, copy_json, failure
 from ome.engines.types import (
     CONTRACT,
+    Basis,
     Container,
     Detection,
     EngineInfo,
@@ -24,7 +28,7 @@ from ome.engines.types import (
     Profile,
     Severity,
 )
-from ome.merging.argv import NULL_DIALECT, Dialect
+from ome.merging.argv import NULL_DIALECT, Arity, Dialect
 
 __all__ = [
     "Engine",
@@ -65,6 +69,16 @@ class Engine:
     def name(self) -> str:
         """The engine's name."""
         return self.info.name
+
+    @cached_property
+    def finds(self) -> bool:
+        """Whether it looks for findings at all."""
+        return bool(self.manager.hook.ome_findings.get_hookimpls())
+
+    @cached_property
+    def label(self) -> str:
+        """How problems name the plugin: engine, distribution and version."""
+        return f"{self.name} ({self.distribution} {self.version})"
 
     def dialect(self, version: str) -> object:
         """What the plugin gives as its dialect for a version of the engine."""
@@ -115,9 +129,19 @@ class Recognised:
 
 
 class Engines:
-    """The loaded engines, and what kept others from loading."""
+    """The loaded engines, and what kept others from loading.
 
-    def __init__(self, engines: Iterable[Engine] = (), errors: Iterable[LoadError] = ()) -> None:
+    `clock` gives seconds: a hook that takes too long is reported, and not asked again. Answers about a
+    container are kept: hooks are pure, and a fleet has few different containers.
+    """
+
+    def __init__(
+        self,
+        engines: Iterable[Engine] = (),
+        errors: Iterable[LoadError] = (),
+        *,
+        clock: Clock | None = None,
+    ) -> None:
         by_name: dict[str, Engine] = {}
         failed = list(errors)
         for engine in engines:
@@ -128,6 +152,8 @@ class Engines:
             else:
                 by_name[engine.name] = engine
         self._engines = dict(sorted(by_name.items()))
+        self._guard = Guard(clock)
+        self._recognised: dict[tuple[object, ...], Recognised] = {}
         self.errors = tuple(failed)
 
     def __iter__(self) -> Any:
@@ -140,18 +166,28 @@ class Engines:
 
     def recognise(self, container: Container) -> Recognised:
         """Which engine a container runs. A tie is nobody's: the null engine, and a problem."""
-        found: list[tuple[Engine, Detection]] = []
+        key = (
+            container.image,
+            container.command,
+            container.args,
+            tuple(sorted(container.env.items())),
+        )
+        known = self._recognised.get(key)
+        if known is None:
+            known = self._recognise(container)
+            if len(self._recognised) >= _KEPT:
+                self._recognised.clear()
+            self._recognised[key] = known
+        return known
+
+    def _recognise(self, container: Container) -> Recognised:
         problems: list[Problem] = []
-        for engine in self:
-            answer = self._ask(engine, "ome_detect", problems, container=container)
-            if answer is None:
-                continue
-            if isinstance(answer, Detection):
-                found.append((engine, answer))
-            else:
-                problems.append(
-                    _failure(engine, "ome_detect", "it gives something that is no Detection")
-                )
+        view = replace(container, env=MappingProxyType(dict(container.env)))
+        found = [
+            (engine, answer)
+            for engine in self
+            if (answer := self._detect(engine, view, problems)) is not None
+        ]
         if not found:
             return Recognised(problems=tuple(problems))
         best = max(detection.basis for _, detection in found)
@@ -164,53 +200,83 @@ class Engines:
         dialect = self._dialect(engine, detection.version, problems)
         return Recognised(engine, detection, dialect, tuple(problems))
 
+    def _detect(
+        self, engine: Engine, container: Container, problems: list[Problem]
+    ) -> Detection | None:
+        found: Detection | None = self._guard.ask(
+            engine.label,
+            "ome_detect",
+            lambda: engine.manager.hook.ome_detect(container=container),
+            problems,
+            _is_detection,
+            "Detection",
+        )
+        return found
+
     def _dialect(self, engine: Engine, version: str, problems: list[Problem]) -> Dialect:
-        try:
-            dialect = engine.dialect(version)
-        except (
-            Exception,
-            SystemExit,
-        ) as error:  # a plugin may raise anything; it must cost only itself
-            problems.append(_failure(engine, "ome_dialect", _describe(error)))
-            return NULL_DIALECT
-        if not isinstance(dialect, Dialect):
-            text = "it gives something that is no Dialect"
-            problems.append(_failure(engine, "ome_dialect", text))
-            return NULL_DIALECT
-        return dialect
+        found = self._guard.ask(
+            engine.label,
+            "ome_dialect",
+            lambda: engine.dialect(version),
+            problems,
+            _is_dialect,
+            "Dialect",
+        )
+        return found if isinstance(found, Dialect) else NULL_DIALECT
 
     def findings(self, engine: Engine, view: PodView) -> tuple[list[Finding], list[Problem]]:
         """What an engine finds in a rendered pod, and what went wrong asking it.
 
-        The plugin gets a copy of the pod: what it changes there changes nothing that is rendered.
+        The plugin gets a copy of the pod: what it changes there changes nothing that is rendered, and is
+        reported.
         """
         problems: list[Problem] = []
+        if not engine.finds:
+            return [], problems
         pod = copy_json(view.pod)
         at = next(i for i, each in enumerate(view.pod["containers"]) if each is view.container)
-        view = replace(view, pod=pod, container=pod["containers"][at])
-        found = self._ask(engine, "ome_findings", problems, view=view) or []
-        if not isinstance(found, list):
-            found = [found]
+        copied = replace(view, pod=pod, container=pod["containers"][at])
+        found = self._guard.ask(
+            engine.label,
+            "ome_findings",
+            lambda: engine.manager.hook.ome_findings(view=copied),
+            problems,
+            lambda _: True,
+            "Finding",
+        )
+        found = found if isinstance(found, list) else [] if found is None else [found]
         good = [finding for finding in found if _is_sound(finding)]
         if len(good) != len(found):
             text = "it gives something that is no Finding"
-            problems.append(_failure(engine, "ome_findings", text))
+            problems.append(failure(engine.label, "ome_findings", text))
+        if pod != view.pod:
+            text = "it changes the pod that it is shown; the change is dropped"
+            problems.append(failure(engine.label, "ome_findings", text))
         return good, problems
 
-    @staticmethod
-    def _ask(engine: Engine, hook: str, problems: list[Problem], **arguments: Any) -> Any:
-        try:
-            return getattr(engine.manager.hook, hook)(**arguments)
-        except (Exception, SystemExit) as error:  # a plugin may raise anything
-            problems.append(_failure(engine, hook, _describe(error)))
-            return None
+
+_KEPT: Final = 4_096
+"""Containers whose answers are kept."""
 
 
-def copy_json(value: Any) -> Any:
-    """A copy of JSON data, several times faster than a deep copy."""
-    if isinstance(value, dict):
-        return {key: copy_json(item) for key, item in value.items()}
-    return [copy_json(item) for item in value] if isinstance(value, list) else value
+def _is_detection(answer: object) -> bool:
+    """Whether a detection is one in every field."""
+    return (
+        isinstance(answer, Detection)
+        and isinstance(answer.basis, Basis)
+        and isinstance(answer.version, str)
+        and isinstance(answer.opaque, str)
+    )
+
+
+def _is_dialect(answer: object) -> bool:
+    """Whether a dialect is one in what reading an argument list needs."""
+    if not isinstance(answer, Dialect) or not isinstance(answer.arity, Mapping):
+        return False
+    spellings = (answer.tensor, answer.pipeline, tuple(answer.repeatable))
+    return all(isinstance(arity, Arity) for arity in answer.arity.values()) and all(
+        isinstance(each, str) for group in spellings for each in group
+    )
 
 
 def _is_sound(finding: object) -> bool:
@@ -219,14 +285,3 @@ def _is_sound(finding: object) -> bool:
         return False
     texts = (finding.code, finding.message, finding.path, finding.fix, finding.reference)
     return all(isinstance(text, str) for text in texts)
-
-
-def _describe(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
-
-
-def _failure(engine: Engine, hook: str, what: str) -> Problem:
-    return Problem(
-        "EnginePluginFailed",
-        f"engine plugin {engine.name} ({engine.distribution} {engine.version}): {hook} failed: {what}",
-    )

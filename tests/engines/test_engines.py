@@ -247,6 +247,97 @@ def test_a_plugin_that_changes_the_pod_changes_nothing_that_is_rendered() -> Non
     engines = Engines([engine("a", ome_detect=by_image, ome_findings=meddle)])
     rendered = plan_of(runtime(), service(), engines=engines)
     assert list(rendered.objects()) == list(plan_of(runtime(), service()).objects())
+    text = "ome_findings failed: it changes the pod that it is shown; the change is dropped"
+    assert f"engine plugin a (ome-engine-a 1): {text}" in [w.message for w in rendered.warnings]
+
+
+class Stopwatch:
+    """A clock that stands still but when a hook lets it run."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize("hook", ["ome_detect", "ome_dialect", "ome_findings"])
+def test_a_hook_that_is_too_slow_is_reported_and_not_asked_again(hook: str) -> None:
+    clock = Stopwatch()
+    asked: list[str] = []
+
+    def slow(answer: Callable[..., Any]) -> Callable[..., Any]:
+        def call(container: Any = None, version: Any = None, view: Any = None) -> Any:
+            clock.now += 1.5
+            asked.append(hook)
+            return answer(container or version or view)
+
+        return call
+
+    answers: dict[str, Callable[..., Any]] = {
+        "ome_detect": by_image,
+        "ome_dialect": lambda _: Dialect(prefixes=True),
+        "ome_findings": lambda _: [Finding("Late", Severity.ERROR, "late")],
+    }
+    hooks = {"ome_detect": by_image, hook: slow(answers[hook])}
+    engines = Engines([engine("slow", **hooks), engine("good", ome_detect=by_command)], clock=clock)
+    text = (
+        f"engine plugin slow (ome-engine-slow 1): {hook} failed: it took 1.5 s, more than 1 s, "
+        "and isn't asked again"
+    )
+    for name, image in (("one", "engine:v1"), ("two", "engine:v2")):
+        rendered = plan_of(
+            runtime({"runner": {"name": "r", "image": image}}), service(name), engines=engines
+        )
+        assert text in [warning.message for warning in rendered.warnings]
+        assert "late" not in [warning.message for warning in rendered.warnings]
+    assert asked == [hook]
+    assert engines.recognise(Container("other", ("serve",))).engine is not None
+
+
+def test_a_container_is_recognised_once() -> None:
+    seen: list[str] = []
+
+    def detect(container: Container) -> Detection | None:
+        seen.append(container.image)
+        return by_image(container)
+
+    engines = Engines([engine("a", ome_detect=detect)])
+    for env in ({"A": "1"}, {"A": "1"}, {"A": "2"}):
+        assert engines.recognise(Container("engine:v1", ("serve",), (), env)).engine is not None
+    assert seen == ["engine:v1", "engine:v1"]
+
+
+def test_a_container_can_not_be_changed() -> None:
+    def meddle(container: Container) -> Detection | None:
+        container.env["A"] = "evil"  # type: ignore[index]
+        return by_image(container)
+
+    env = {"A": "1"}
+    found = Engines([engine("a", ome_detect=meddle)]).recognise(Container("engine:v1", env=env))
+    assert env == {"A": "1"}
+    assert found.engine is None
+    assert "ome_detect failed: TypeError: 'mappingproxy'" in found.problems[0].message
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [Detection("command"), Detection(Basis.IMAGE, version=None)],  # type: ignore[arg-type]
+)
+def test_a_detection_with_junk_in_it_is_none(junk: Detection) -> None:
+    found = Engines([engine("a", ome_detect=lambda: junk)]).recognise(VIEW)
+    assert found.engine is None
+    assert found.problems[0].message.endswith("it gives something that is no Detection")
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [Dialect(arity=5), Dialect(arity={"--x": 1}), Dialect(tensor=(1,))],  # type: ignore[arg-type,dict-item]
+)
+def test_a_dialect_with_junk_in_it_is_none(junk: Dialect) -> None:
+    found = Engines([engine("a", ome_detect=by_image, ome_dialect=lambda: junk)]).recognise(VIEW)
+    assert found.dialect is NULL_DIALECT
+    assert found.problems[0].message.endswith("it gives something that is no Dialect")
 
 
 def test_discovery_survives_a_plugin_that_ends_the_process(
