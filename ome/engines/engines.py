@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from ome.engines.types import (
     Detection,
     EngineInfo,
     Finding,
+    Geometry,
     PodView,
     Profile,
     Severity,
@@ -33,6 +34,7 @@ from ome.merging.argv import NULL_DIALECT, Arity, Dialect
 __all__ = [
     "Engine",
     "Engines",
+    "Inspection",
     "LoadError",
     "PluginRefused",
     "Recognised",
@@ -69,11 +71,6 @@ class Engine:
     def name(self) -> str:
         """The engine's name."""
         return self.info.name
-
-    @cached_property
-    def finds(self) -> bool:
-        """Whether it looks for findings at all."""
-        return bool(self.manager.hook.ome_findings.get_hookimpls())
 
     @cached_property
     def label(self) -> str:
@@ -125,6 +122,15 @@ class Recognised:
     engine: Engine | None = None
     detection: Detection | None = None
     dialect: Dialect = NULL_DIALECT
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What an engine says of a rendered pod, and what went wrong asking it."""
+
+    findings: tuple[Finding, ...] = ()
+    geometry: Geometry | None = None
     problems: tuple[Problem, ...] = ()
 
 
@@ -224,35 +230,40 @@ class Engines:
         )
         return found if isinstance(found, Dialect) else NULL_DIALECT
 
-    def findings(self, engine: Engine, view: PodView) -> tuple[list[Finding], list[Problem]]:
-        """What an engine finds in a rendered pod, and what went wrong asking it.
+    def inspect(self, engine: Engine, view: PodView, *, measure: bool = False) -> Inspection:
+        """What an engine says of a rendered pod of its own: findings and, with `measure`, geometry.
 
         The plugin gets a copy of the pod: what it changes there changes nothing that is rendered, and is
         reported.
         """
         problems: list[Problem] = []
-        if not engine.finds:
-            return [], problems
-        pod = copy_json(view.pod)
-        at = next(i for i, each in enumerate(view.pod["containers"]) if each is view.container)
-        copied = replace(view, pod=pod, container=pod["containers"][at])
-        found = self._guard.ask(
-            engine.label,
-            "ome_findings",
-            lambda: engine.manager.hook.ome_findings(view=copied),
-            problems,
-            lambda _: True,
-            "Finding",
-        )
+        hooks = engine.manager.hook
+        copied: PodView | None = None
+        answers: dict[str, Any] = {}
+        for name, accepts, wanted in _INSPECTING[: 2 if measure else 1]:
+            hook = getattr(hooks, name)
+            if not hook.get_hookimpls():
+                continue
+            shown = copied = copied or _copy(view)
+            call = partial(hook, view=shown)
+            answers[name] = self._guard.ask(engine.label, name, call, problems, accepts, wanted)
+            if shown.pod != view.pod:
+                text = "it changes the pod that it is shown; the change is dropped"
+                problems.append(failure(engine.label, name, text))
+                copied = None
+        found = answers.get("ome_findings")
         found = found if isinstance(found, list) else [] if found is None else [found]
-        good = [finding for finding in found if _is_sound(finding)]
+        good = tuple(finding for finding in found if _is_sound(finding))
         if len(good) != len(found):
             text = "it gives something that is no Finding"
             problems.append(failure(engine.label, "ome_findings", text))
-        if pod != view.pod:
-            text = "it changes the pod that it is shown; the change is dropped"
-            problems.append(failure(engine.label, "ome_findings", text))
-        return good, problems
+        return Inspection(good, answers.get("ome_geometry"), tuple(problems))
+
+
+def _copy(view: PodView) -> PodView:
+    pod = copy_json(view.pod)
+    at = next(i for i, each in enumerate(view.pod["containers"]) if each is view.container)
+    return replace(view, pod=pod, container=pod["containers"][at])
 
 
 _KEPT: Final = 4_096
@@ -279,9 +290,26 @@ def _is_dialect(answer: object) -> bool:
     )
 
 
+def _is_geometry(answer: object) -> bool:
+    """Whether a geometry is one in every field."""
+    if not isinstance(answer, Geometry) or not isinstance(answer.quantization, str):
+        return False
+    counts = (answer.shards, answer.attention_shards, answer.pipeline)
+    shares = (answer.memory_fraction, answer.kv_bytes)
+    return all(each is None or (type(each) is int and each > 0) for each in counts) and all(
+        each is None or (isinstance(each, int | float) and 0 < each < 64) for each in shares
+    )
+
+
 def _is_sound(finding: object) -> bool:
     """Whether a finding is one in every field."""
     if not isinstance(finding, Finding) or not isinstance(finding.severity, Severity):
         return False
     texts = (finding.code, finding.message, finding.path, finding.fix, finding.reference)
     return all(isinstance(text, str) for text in texts)
+
+
+_INSPECTING: Final[tuple[tuple[str, Callable[[Any], bool], str], ...]] = (
+    ("ome_findings", lambda _: True, "Finding"),
+    ("ome_geometry", _is_geometry, "Geometry"),
+)

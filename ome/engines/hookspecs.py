@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pluggy
 
-from ome.engines.types import Container, Detection, EngineInfo, Finding, PodView, Profile
+from ome.engines.types import Container, Detection, EngineInfo, Finding, Geometry, PodView, Profile
 from ome.merging.argv import Dialect
 
 __all__ = ["PROJECT", "hookimpl", "hookspec"]
@@ -46,3 +46,11 @@ def ome_profiles() -> list[Profile] | None:
 @hookspec(firstresult=True)
 def ome_findings(view: PodView) -> list[Finding] | None:
     """What is wrong, or will be, with a rendered pod of this engine."""
+
+
+@hookspec(firstresult=True)
+def ome_geometry(view: PodView) -> Geometry | None:
+    """How a rendered pod of this engine spreads the model over accelerators; None if it can't be known.
+
+    Called for engines and decoders with a model, after the pod is finished.
+    """

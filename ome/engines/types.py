@@ -14,6 +14,7 @@ __all__ = [
     "Detection",
     "EngineInfo",
     "Finding",
+    "Geometry",
     "PodView",
     "Profile",
     "Severity",
@@ -114,3 +115,22 @@ class PodView:
     pod: Mapping[str, Any]
     accelerators: int
     detection: Detection
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """How a launch spreads a model over accelerators, as far as its command line tells.
+
+    None is "can't be known". `shards` is how many accelerators share one copy of the weights,
+    `attention_shards` how many share the attention heads, `pipeline` the stages that share the layers.
+    `memory_fraction` is the part of an accelerator's memory that weights and KV cache may take together,
+    0 to 1; `quantization` what the flags say of the weights, "" when the model's own files decide;
+    `kv_bytes` the bytes of a number in the KV cache.
+    """
+
+    shards: int | None = None
+    attention_shards: int | None = None
+    pipeline: int | None = 1
+    memory_fraction: float | None = None
+    quantization: str = ""
+    kv_bytes: float | None = 2

@@ -23,13 +23,15 @@ Json = Mapping[str, Any]
 @dataclass(frozen=True, slots=True)
 class Accelerator:
     """The class that a component got: its name, what it asks of nodes and pods, and the runtime's
-    settings for it (`overrides`, from the `supportedModelFormats` entry that serves the model)."""
+    settings for it (`overrides`, from the `supportedModelFormats` entry that serves the model). `memory` is
+    the quantity that one of its accelerators has, None when the class doesn't say."""
 
     name: str
     node_selector: Mapping[str, str] = field(default_factory=dict)
     node_affinity: Json | None = None
     resources: Mapping[str, Any] = field(default_factory=dict)
     overrides: Json = field(default_factory=dict)
+    memory: object = None
 
 
 def pick_accelerator(context: ServiceContext, component: str) -> Accelerator | None:
@@ -146,4 +148,5 @@ def _describe(context: ServiceContext, found: AcceleratorClass) -> Accelerator:
             if item.get("name")
         },
         overrides=overrides,
+        memory=(spec.get("capabilities") or {}).get("memoryGB"),
     )

@@ -44,13 +44,15 @@ class ComponentRefused(Exception):
 
 @dataclass(frozen=True)
 class ServiceContext:
-    """One service with what was resolved for it, and the warnings that planning leaves."""
+    """One service with what was resolved for it, and what planning leaves: warnings, and by component how
+    the model fits its accelerators."""
 
     snapshot: Snapshot
     engines: Engines
     service: InferenceService
     resolution: Resolution
     warnings: list[Problem] = field(default_factory=list)
+    fits: dict[str, Json] = field(default_factory=dict)
 
     @property
     def ref(self) -> ObjectRef:

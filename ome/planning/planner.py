@@ -8,7 +8,7 @@ inference-services documents (v1.3).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -170,7 +170,7 @@ class _ServicePlan:
             conditions=(*self._conditions(refused), *_drift_conditions(pin)),
             events=tuple(self._events),
             warnings=tuple(dict.fromkeys(context.warnings)),
-            decision=_decision(context.resolution),
+            decision=_decision(context.resolution, context.fits),
             provenance=dict[str, Provenance](self._provenance or {}),
         )
 
@@ -252,8 +252,8 @@ def _raw_objects(context: ServiceContext, part: Component) -> Iterator[Json]:
         yield scaler
 
 
-def _decision(resolution: Resolution) -> Json:
-    """What the service is served with, and by which way it was found."""
+def _decision(resolution: Resolution, fits: Mapping[str, Any]) -> Json:
+    """What the service is served with, by which way it was found, and how the model fits."""
     selection = resolution.selection
     decision: Json = {
         "selection": "Selected" if selection else "Explicit",
@@ -265,4 +265,6 @@ def _decision(resolution: Resolution) -> Json:
     if selection is not None:
         decision["kept"] = selection.kept
         decision["record"] = dict(selection.record)
+    if fits:
+        decision["fit"] = dict(fits)
     return decision

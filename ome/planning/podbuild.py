@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ome.api import Problem
-from ome.engines.types import Container, PodView, Severity
 from ome.merging.container import place_runner, pod_fields_of
-from ome.merging.injection import count_accelerators, set_env
+from ome.merging.injection import set_env
 from ome.merging.placeholders import MalformedPlaceholder, expand
 from ome.planning.accelerators import pick_accelerator
+from ome.planning.advice import advise, view_of
 from ome.planning.context import ComponentRefused, ServiceContext
 from ome.planning.model import ModelMount, model_mount, overlay_mounts
 from ome.planning.names import component_name
@@ -26,7 +25,7 @@ from ome.planning.podchecks import check_pod
 from ome.planning.runner import OME, RunnerEdits, edit_runner
 from ome.planning.trace import Trace
 
-__all__ = ["PodBuild", "view_of"]
+__all__ = ["PodBuild"]
 
 Json = Mapping[str, Any]
 
@@ -78,7 +77,7 @@ class PodBuild:
         if found := check_pod(pod):
             where = f"{self._name} pod: "
             raise ComponentRefused(tuple(replace(item, path=where + item.path) for item in found))
-        self._report(pod, serving)
+        advise(self._context, self._name, pod, serving, self._accelerator)
         return pod
 
     def _check_profile(self, name: str | None) -> None:
@@ -191,44 +190,3 @@ class PodBuild:
         for source, spec in self._context.resolution.layers:
             so_far.update(spec.get("nodeSelector") or {})
             self._note(source, select_nodes(pod, self._model, so_far, None, own))
-
-    def _report(self, pod: Json, serving: int) -> None:
-        """Leave the findings of the engine that owns the serving container as warnings."""
-        engines = self._context.engines
-        container = pod["containers"][serving]
-        recognised = engines.recognise(view_of(container))
-        problems = list(recognised.problems)
-        if recognised.engine is not None and recognised.detection is not None:
-            names = self._context.snapshot.config.accelerator_resources
-            count = count_accelerators(container, names)
-            view = PodView(self._name, container, pod, count, recognised.detection)
-            findings, failures = engines.findings(recognised.engine, view)
-            problems.extend(failures)
-            where = f"{self._name} container {container.get('name')}"
-            problems.extend(
-                Problem(
-                    finding.code,
-                    finding.message,
-                    path=f"{where}: {finding.path}" if finding.path else where,
-                    fix=finding.fix,
-                    reference=finding.reference,
-                    is_error=finding.severity is Severity.ERROR,
-                )
-                for finding in findings
-            )
-        self._context.warnings.extend(replace(each, ref=self._context.ref) for each in problems)
-
-
-def view_of(container: Json) -> Container:
-    """What engine plugins see of a container."""
-    env = {
-        item["name"]: item["value"]
-        for item in container.get("env") or ()
-        if isinstance(item.get("value"), str)
-    }
-    return Container(
-        image=container.get("image") or "",
-        command=tuple(container.get("command") or ()),
-        args=tuple(container.get("args") or ()),
-        env=env,
-    )

@@ -58,7 +58,7 @@ def test_hook_ome_profiles(engine: Engine) -> None:
 def test_hook_ome_findings(engine: Engine) -> None:
     container = {"name": "x", "image": SERVER.image, "command": list(SERVER.command)}
     view = PodView("engine", container, {"containers": [container]}, 0, Detection(Basis.COMMAND))
-    findings, problems = Engines([engine]).findings(engine, view)
-    assert problems == []
-    assert [finding.code for finding in findings] == ["SGLangLoopback"]
-    assert all(isinstance(finding, Finding) for finding in findings)
+    found = Engines([engine]).inspect(engine, view)
+    assert found.problems == ()
+    assert [finding.code for finding in found.findings] == ["SGLangLoopback"]
+    assert all(isinstance(finding, Finding) for finding in found.findings)
