@@ -32,7 +32,9 @@ class Dialect:
     `arity` maps known flags to how many values they take; flags it lacks follow the documented
     grouping. `repeatable` flags add up when given again. `tensor` and `pipeline` are the spellings
     of the parallelism flags, in the order they are looked for. With `prefixes` a unique prefix of a
-    known flag counts as that flag.
+    known flag counts as that flag, with `underscores` they stand for dashes in a long flag's name,
+    with `glued` a flag of one letter may have its value in the same word (`-n2`), and with `dotted`
+    a key of a flag's value is set by `--flag.key VALUE`.
     """
 
     arity: Mapping[str, Arity] = field(default_factory=dict)
@@ -40,12 +42,34 @@ class Dialect:
     tensor: tuple[str, ...] = ("--tp-size", "--tp", "--tensor-parallel-size")
     pipeline: tuple[str, ...] = ("--pp-size", "--pp", "--pipeline-parallel-size")
     prefixes: bool = False
+    underscores: bool = False
+    glued: bool = False
+    dotted: bool = False
+
+    def name_of(self, flag: str) -> str:
+        """What a flag is compared by: itself, or with dashes for underscores before the first dot."""
+        if not self.underscores or not flag.startswith("--"):
+            return flag
+        head, dot, member = flag.partition(".")
+        return head.replace("_", "-") + dot + member
 
     def arity_of(self, flag: str) -> Arity | None:
         """The arity of a flag or of its unique prefix; None when the dialect doesn't know it."""
+        flag = self.name_of(flag)
+        if self.dotted and "." in flag:
+            return Arity.VALUE
         found = self.arity.get(flag)
-        if found is None and self.prefixes and flag.startswith("--"):
-            matches = {self.arity[name] for name in self.arity if name.startswith(flag)}
+        if found is not None:
+            return found
+        is_long = flag.startswith("--")
+        if self.glued and not is_long and self.arity.get(flag[:2], Arity.SWITCH) != Arity.SWITCH:
+            return Arity.SWITCH
+        if self.prefixes:
+            matches = {
+                self.arity[name]
+                for name in self.arity
+                if name.startswith(flag) and name.startswith("--") is is_long
+            }
             found = matches.pop() if len(matches) == 1 else None
         return found
 
@@ -119,7 +143,7 @@ def override(
         return list(overrides)
     if len(args) == 1 and is_script(args[0]):
         return [_override_script(args[0], overrides, dialect)]
-    edited = _override_groups(parse(args, dialect), _wanted(overrides, dialect))
+    edited = _override_groups(parse(args, dialect), _wanted(overrides, dialect), dialect)
     return [word for group in edited for word in group.words]
 
 
@@ -127,19 +151,25 @@ def _wanted(overrides: Sequence[str], dialect: Dialect) -> dict[str, list[Group]
     """The override's groups by key (a positional's key is its text); the last wins unless repeatable."""
     wanted: dict[str, list[Group]] = {}
     for group in parse(overrides, dialect):
-        key = group.key or group.words[0]
-        if group.key in dialect.repeatable:
+        key = _name_of(group, dialect)
+        if group.key and key in dialect.repeatable:
             wanted.setdefault(key, []).append(group)
         else:
             wanted[key] = [group]
     return wanted
 
 
-def _replace(groups: list[Group], wanted: dict[str, list[Group]], done: set[str]) -> list[Group]:
+def _name_of(group: Group, dialect: Dialect) -> str:
+    return dialect.name_of(group.key) if group.key else group.words[0]
+
+
+def _replace(
+    groups: list[Group], wanted: dict[str, list[Group]], done: set[str], dialect: Dialect
+) -> list[Group]:
     """The wanted groups where the first of their key stands; later ones, and those done, are dropped."""
     edited: list[Group] = []
     for group in groups:
-        key = group.key or group.words[0]
+        key = _name_of(group, dialect)
         if key not in wanted:
             edited.append(group)
         elif key not in done:
@@ -148,9 +178,11 @@ def _replace(groups: list[Group], wanted: dict[str, list[Group]], done: set[str]
     return edited
 
 
-def _override_groups(groups: list[Group], wanted: dict[str, list[Group]]) -> list[Group]:
+def _override_groups(
+    groups: list[Group], wanted: dict[str, list[Group]], dialect: Dialect
+) -> list[Group]:
     done: set[str] = set()
-    kept, moved = _separate(_replace(groups, wanted, done))
+    kept, moved = _separate(_replace(groups, wanted, done, dialect))
     added = [group for key, new in wanted.items() if key not in done for group in new]
     return _append(kept, [*moved, *added])
 
@@ -227,9 +259,9 @@ def _override_line(
     """One line with its flags replaced; a flag that was replaced on an earlier line is dropped."""
     words, comment = _split_comment(line)
     groups = parse([word.group() for word in words], dialect)
-    if not any((group.key or group.words[0]) in wanted for group in groups):
+    if not any(_name_of(group, dialect) in wanted for group in groups):
         return line
-    edited = _replace(groups, wanted, done)
+    edited = _replace(groups, wanted, done, dialect)
     return " ".join([*(word for group in edited for word in group.words), *comment])
 
 
@@ -240,41 +272,49 @@ def _split_comment(line: str) -> tuple[list[re.Match[str]], list[str]]:
     return words[:at], [line[words[at].start() :]] if at < len(words) else []
 
 
-def set_value(argv: Sequence[str], spellings: Sequence[str], value: int) -> list[str] | None:
+def set_value(
+    argv: Sequence[str], spellings: Sequence[str], value: int, dialect: Dialect = NULL_DIALECT
+) -> list[str] | None:
     """Rewrite the value of the first spelling found, once; None when there is nothing to rewrite.
 
     Looks for the spellings in their order. Forms: `--flag=value` (stays so), `--flag` followed by a
     value, and inside a multi-line first element `--flag=N` or `--flag N` (becomes `--flag=N`). Never
-    adds a flag, and matches whole flags only.
+    adds a flag, and matches whole flags only. A flag stays as it is written, underscores included.
     """
     end = argv.index("--") if "--" in argv else len(argv)
     for flag in spellings:
         if argv and is_script(argv[0]):
-            text = _set_in_script(argv[0], flag, value)
+            text = _set_in_script(argv[0], flag, value, dialect)
             if text is not None:
                 return [text, *argv[1:]]
         for at, word in enumerate(argv[:end]):
-            if word.startswith(flag + "="):
-                return [*argv[:at], f"{flag}={value}", *argv[at + 1 :]]
-            if word == flag and at + 1 < end and not _is_flag(argv[at + 1]):
+            written, has_value, _ = word.partition("=")
+            if dialect.name_of(written) != flag:
+                continue
+            if has_value:
+                return [*argv[:at], f"{written}={value}", *argv[at + 1 :]]
+            if at + 1 < end and not _is_flag(argv[at + 1]):
                 return [*argv[: at + 1], str(value), *argv[at + 2 :]]
     return None
 
 
-def _set_in_script(text: str, flag: str, value: int) -> str | None:
+def _set_in_script(text: str, flag: str, value: int, dialect: Dialect) -> str | None:
     """Rewrite the first whole word that is the flag, with its value; comments and quotes are left."""
     start = 0
     for line in text.splitlines(keepends=True):
         words, _ = _split_comment(line)
         for at, word in enumerate(words):
             end = None
-            if word.group().startswith(flag + "="):
+            written, has_value, _ = word.group().partition("=")
+            if dialect.name_of(written) != flag:
+                continue
+            if has_value:
                 end = word.end()
-            elif word.group() == flag and at + 1 < len(words):
+            elif at + 1 < len(words):
                 following = words[at + 1]
                 is_value = not _is_flag(following.group()) and following.group() != "\\"
                 end = following.end() if is_value else None
             if end is not None:
-                return f"{text[: start + word.start()]}{flag}={value}{text[start + end :]}"
+                return f"{text[: start + word.start()]}{written}={value}{text[start + end :]}"
         start += len(line)
     return None

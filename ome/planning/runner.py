@@ -92,7 +92,7 @@ def _set_parallelism(runner: Json, parallelism: Json, dialect: argv.Dialect) -> 
         if not size or size < 0:
             continue
         for words in ("args", "command"):
-            changed = argv.set_value(edited.get(words) or (), spellings, size)
+            changed = argv.set_value(edited.get(words) or (), spellings, size, dialect)
             if changed is not None:
                 edited[words] = changed
                 break

@@ -1,165 +1,27 @@
-"""The launch of SGLang's server in an argument vector: which words are its arguments.
-
-Sees through `env`, `exec`, init processes and `sh -c`, as far as that needs no guess. A launch whose
-arguments a reader can't know is `opaque`, with the reason.
-"""
+"""How SGLang's server is launched, and which words are its arguments."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from ome.engines import parse
-from ome_engine_sglang.flags import dialect
-from ome_engine_sglang.script import ScriptUnread, mentions_launch, read_command
+from ome.engines import kit
+from ome.engines.kit import COMPUTED, WRAPPED, Launch, Server
+from ome_engine_sglang.flags import TABLE
 
-__all__ = ["Launch", "read_launch"]
+__all__ = ["COMPUTED", "SERVER", "WRAPPED", "Launch", "read_launch"]
 
-MODULE: Final = "sglang.launch_server"
-_MODULE_FILE: Final = "sglang/launch_server.py"
-_SHELLS: Final = frozenset({"sh", "bash", "ash", "dash", "zsh"})
-_INITS: Final = frozenset({"tini", "dumb-init", "catatonit", "nvidia_entrypoint.sh"})
-_PYTHON: Final = re.compile(r"python[\d.]*")
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
-_SHELL_TAKES_VALUE: Final = frozenset({"--rcfile", "--init-file"})
-_VARIABLE: Final = re.compile(r"\$(?!\([A-Za-z_][\w.-]*\))|\$\(")
-
-WRAPPED: Final = "it is launched through {program}, whose own arguments OME doesn't read"
-COMPUTED: Final = "its shell script computes flags"
-
-
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """A launch of the server.
-
-    `start` is where in the argument vector its arguments begin; with `script` they stand inside
-    that one word.
-    """
-
-    arguments: tuple[str, ...]
-    start: int
-    script: bool = False
-    opaque: str = ""
-    is_serve: bool = False
+SERVER: Final = Server(
+    name="SGLang",
+    table=TABLE,
+    modules=("sglang.launch_server",),
+    commands=(("sglang", "serve"),),
+    # The image's name as SGLang and the hardware vendors give it. Others that start so
+    # (`sglang-router`, Dynamo's `sglang-runtime`) hold something else.
+    image=r"sglang(?:-(?:ascend|cpu|cuda|musa|npu|rocm|xpu))?",
+)
 
 
 def read_launch(argv: Sequence[str]) -> Launch | None:
     """The launch of SGLang's server, or None when something else runs."""
-    at = _unwrap(argv)
-    if at >= len(argv):
-        return None
-    if _name(argv[at]) in _SHELLS:
-        where = _script_of(argv, at)
-        return None if where is None else _read_script(argv[where], where)
-    found = _direct(argv, at)
-    return found if found is not None else _wrapped(argv, at)
-
-
-def _name(word: str) -> str:
-    return word.rpartition("/")[2]
-
-
-def _unwrap(argv: Sequence[str]) -> int:
-    """Where the program stands after assignments, `exec`, `env` and init processes."""
-    at = 0
-    while at < len(argv):
-        name = _name(argv[at])
-        if name == "env":
-            at = _after_options(argv, at + 1, ("-u", "--unset", "-C", "--chdir"))
-        elif name == "exec" or _ASSIGNMENT.match(argv[at]):
-            at += 1
-        elif name in _INITS:
-            at = _after_options(argv, at + 1, ("-p", "-e", "-r"))
-        else:
-            break
-    return at
-
-
-def _after_options(argv: Sequence[str], at: int, with_value: Sequence[str]) -> int:
-    while at < len(argv) and argv[at].startswith("-"):
-        if argv[at] == "--":
-            return at + 1
-        at += 2 if argv[at] in with_value else 1
-    return at
-
-
-def _script_of(argv: Sequence[str], at: int) -> int | None:
-    """Where the script of `sh -c SCRIPT` stands, or None."""
-    reads_string = False
-    at += 1
-    while at < len(argv) and argv[at][:1] in ("-", "+") and argv[at] != "--":
-        word = argv[at]
-        if not word.startswith("--"):
-            reads_string = reads_string or (word[0] == "-" and "c" in word)
-            at += 1 if word.endswith(("o", "O")) else 0
-        elif word in _SHELL_TAKES_VALUE:
-            at += 1
-        at += 1
-    if at < len(argv) and argv[at] == "--":
-        at += 1
-    return at if reads_string and at < len(argv) else None
-
-
-def _read_script(text: str, where: int) -> Launch | None:
-    if not mentions_launch(text):
-        return None
-    try:
-        words = read_command(text)
-    except ScriptUnread as unread:
-        return Launch((), where, script=True, opaque=str(unread))
-    found = read_launch(words)
-    if found is None:
-        return None
-    opaque = found.opaque or (COMPUTED if _computes(found) else "")
-    return Launch(found.arguments, where, True, opaque, found.is_serve)
-
-
-def _computes(launch: Launch) -> bool:
-    """Whether a variable stands where a flag may: a variable as value, or as model, is fine."""
-    groups = parse(launch.arguments, dialect())
-    if launch.is_serve and groups and not groups[0].key:
-        del groups[0]
-    return any(_VARIABLE.search(group.key or group.words[0]) for group in groups)
-
-
-def _direct(argv: Sequence[str], at: int) -> Launch | None:
-    """`sglang serve` or Python with SGLang's module, at a position."""
-    if _name(argv[at]) == "sglang":
-        if tuple(argv[at + 1 : at + 2]) != ("serve",):
-            return None
-        return Launch(tuple(argv[at + 2 :]), at + 2, is_serve=True)
-    if not _PYTHON.fullmatch(_name(argv[at])):
-        return None
-    start = _after_module(argv, at + 1)
-    return None if start is None else Launch(tuple(argv[start:]), start)
-
-
-def _after_module(argv: Sequence[str], at: int) -> int | None:
-    """Where the arguments of Python's module begin if that is SGLang's."""
-    while at < len(argv):
-        word = argv[at]
-        if word in ("-X", "-W", "--check-hash-based-pycs"):
-            at += 2
-            continue
-        if not word.startswith("-"):
-            return at + 1 if ("/" + word).endswith("/" + _MODULE_FILE) else None
-        option = re.match(r"-[bBdEhiIOPqRsSuvx]*([mc])", word)
-        if option is not None:
-            if option[1] == "c":
-                return None
-            module, start = (word[option.end() :], at + 1) if word[option.end() :] else ("", at + 2)
-            return start if (module or " ".join(argv[at + 1 : start])) == MODULE else None
-        at += 1
-    return None
-
-
-def _wrapped(argv: Sequence[str], at: int) -> Launch | None:
-    """A whole launch further on, behind a program that isn't known here."""
-    for later in range(at + 1, len(argv)):
-        found = _direct(argv, later)
-        if found is not None:
-            program = _name(argv[at])[:40]
-            return Launch((), found.start, opaque=WRAPPED.format(program=program))
-    return None
+    return kit.read_launch(SERVER, argv)

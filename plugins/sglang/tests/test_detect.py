@@ -7,7 +7,8 @@ import shlex
 import pytest
 
 from ome.engines import Basis, Container, Detection
-from ome_engine_sglang import launch, script
+from ome.engines.kit import script
+from ome_engine_sglang import launch
 from ome_engine_sglang.detect import CONFIGURED, detect, image_version
 
 IMAGE = "lmsysorg/sglang:v0.5.23"

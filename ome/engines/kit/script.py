@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["ScriptUnread", "mentions_launch", "read_command"]
+__all__ = [
+    "LONGEST",
+    "LONGEST_ARGUMENT",
+    "ScriptUnread",
+    "read_command",
+]
 
 LONGEST: Final = 16_384
 # Linux starts no program with a longer argument.
-_LONGEST_ARGUMENT: Final = 131_072
+LONGEST_ARGUMENT: Final = 131_072
 
 SEVERAL: Final = "it is launched by a shell script of several commands"
 REDIRECTED: Final = "its shell script redirects its input or output"
@@ -17,11 +22,6 @@ SUBSTITUTED: Final = "its shell script runs other commands to compute its argume
 UNBALANCED: Final = "its shell script has an unbalanced quote"
 LONG: Final = "its shell script is too long"
 
-_LAUNCH: Final = re.compile(
-    r"""-\w*m(?:\s|\\\n)*["']?sglang\.launch_server(?![\w.])"""
-    r"|(?<![\w.-])sglang/launch_server\.py(?!\w)"
-    r"|(?<![\w.-])sglang(?:[ \t]|\\\n){1,80}serve(?![\w-])"
-)
 _TOKEN: Final = re.compile(
     r"""(?P<space>(?:[ \t\r]|\\\r?\n)+)
     | (?P<end>[;&|\n])
@@ -42,11 +42,6 @@ _UNESCAPED: Final = re.compile(r'\\([\\"$`])|\\\n')
 
 class ScriptUnread(Exception):
     """A script that isn't one plain command; the message says why."""
-
-
-def mentions_launch(text: str) -> bool:
-    """Whether a script launches SGLang's server somewhere."""
-    return _LAUNCH.search(text, 0, _LONGEST_ARGUMENT) is not None
 
 
 def read_command(text: str) -> list[str]:

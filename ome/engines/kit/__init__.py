@@ -1,0 +1,79 @@
+"""What engine plugins are built from: command lines as data, and rules over them.
+
+A plugin describes its server (`Server`) and its flags (`FlagTable`, `ParserRules`); detection, the
+dialect, the view of a command line and the common findings follow. See docs/plugins.md.
+"""
+
+from ome.engines.kit.commandline import CommandLine, Flag, read_command_line
+from ome.engines.kit.detect import detect, image_version
+from ome.engines.kit.flags import (
+    AmbiguousFlag,
+    FlagTable,
+    Hints,
+    Option,
+    ParserRules,
+    Release,
+    read_table,
+)
+from ome.engines.kit.launch import COMPUTED, WRAPPED, Launch, read_launch
+from ome.engines.kit.pods import (
+    PROBES,
+    accelerators,
+    is_follower,
+    loopback,
+    opaque,
+    probe_handlers,
+    probe_ports,
+    shared_memory,
+)
+from ome.engines.kit.server import CONFIGURED, Server
+from ome.engines.kit.spelling import (
+    Rule,
+    ambiguous,
+    deprecated,
+    exclusive,
+    misspelt,
+    prefixes,
+    repeated,
+    unknown,
+)
+from ome.engines.kit.versions import Order, order_of
+
+__all__ = [
+    "COMPUTED",
+    "CONFIGURED",
+    "PROBES",
+    "WRAPPED",
+    "AmbiguousFlag",
+    "CommandLine",
+    "Flag",
+    "FlagTable",
+    "Hints",
+    "Launch",
+    "Option",
+    "Order",
+    "ParserRules",
+    "Release",
+    "Rule",
+    "Server",
+    "accelerators",
+    "ambiguous",
+    "deprecated",
+    "detect",
+    "exclusive",
+    "image_version",
+    "is_follower",
+    "loopback",
+    "misspelt",
+    "opaque",
+    "order_of",
+    "prefixes",
+    "probe_handlers",
+    "probe_ports",
+    "read_command_line",
+    "read_launch",
+    "read_table",
+    "repeated",
+    "shared_memory",
+    "unknown",
+]
