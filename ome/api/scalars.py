@@ -33,6 +33,7 @@ __all__ = [
     "Schema",
     "TextMap",
     "Timestamp",
+    "name_faults",
 ]
 
 _is_quantity = re.compile(QUANTITY_PATTERN.removesuffix("$") + r"\Z").match
@@ -81,8 +82,22 @@ def check_quantity(value: object) -> object:
     raise PydanticCustomError("int_or_string", "must be an integer or a string")
 
 
+def name_faults(value: str) -> list[str]:
+    """What Kubernetes has against a name (a DNS subdomain), in its words; nothing when it is valid."""
+    faults = []
+    if len(value) > 253:
+        faults.append("must be no more than 253 characters")
+    if not _is_dns_name(value):
+        faults.append(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
+            "'.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "
+            rf"for validation is '{_label}(\.{_label})*')"
+        )
+    return faults
+
+
 def _check_dns_name(value: str) -> str:
-    if len(value) > 253 or not _is_dns_name(value):
+    if name_faults(value):
         raise PydanticCustomError("dns_name", "is not a valid name")
     return value
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ome.merging.strategic import is_unset
 
-__all__ = ["content_hash"]
+__all__ = ["content_hash", "written_hash"]
 
 Json = Mapping[str, Any]
 
@@ -34,6 +34,15 @@ def content_hash(spec: Json) -> str:
     text = json.dumps(
         _canonical(spec, ""), sort_keys=True, separators=(",", ":"), ensure_ascii=False
     )
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def written_hash(spec: Json) -> str:
+    """64 hex digits over a spec as it is written, in the bytes of upstream's controller: its revisions
+    carry this hash, as long as whoever handed them on kept the order of their fields."""
+    text = json.dumps(spec, separators=(",", ":"), ensure_ascii=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
     return hashlib.sha256(text.encode()).hexdigest()
 
 

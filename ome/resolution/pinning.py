@@ -10,7 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ome.api import API_VERSION, ClusterServingRuntime, InferenceService, ServingRuntime, parse
+from ome.api import (
+    API_VERSION,
+    ClusterServingRuntime,
+    InferenceService,
+    ObjectRef,
+    ServingRuntime,
+    parse,
+)
 from ome.resolution.revisions import revision_name, revision_object
 from ome.snapshot import Effective, Revision, Runtime, Snapshot
 
@@ -19,6 +26,7 @@ __all__ = [
     "Drift",
     "Pin",
     "Unpinnable",
+    "find_revision",
     "pin",
     "runtime_kind",
     "runtime_of_revision",
@@ -159,18 +167,17 @@ def _advance(
 ) -> Pin:
     """Pin to the live spec: to a revision of the same content, or to a new one."""
     status: dict[str, Any] = {"lastRuntimeSyncToken": token} if token else {}
-    found = _find(snapshot, live)
+    runtime = live.chain[-1]
+    found = find_revision(snapshot, runtime.ref, live.digest)
     if found is not None:
         return Pin(found.spec, found.name, None, {**status, "pinnedRevisionName": found.name})
-    runtime = live.chain[-1]
     name = revision_name(kind, service.namespace, runtime.name, live.digest)
     status["pinnedRevisionName"] = name
     made = revision_object(name, live, snapshot.ome_namespace)
     return Pin(live.spec, name, None, status, (made,))
 
 
-def _find(snapshot: Snapshot, live: Effective) -> Revision | None:
-    """A stored revision of this very runtime (kind and namespace too) with the same content."""
-    found = snapshot.revisions_of(live.chain[-1].ref)
-    same = [each for each in found if each.digest == live.digest]
+def find_revision(snapshot: Snapshot, runtime: ObjectRef, digest: str) -> Revision | None:
+    """A stored revision of this very runtime (kind and namespace too) with content of this hash."""
+    same = [each for each in snapshot.revisions_of(runtime) if each.digest == digest]
     return min(same, key=lambda each: each.name, default=None)

@@ -32,6 +32,7 @@ __all__ = [
     "Resolution",
     "find_model",
     "find_runtime",
+    "incompatibility",
     "lookup_order",
     "resolve",
     "unservable",
@@ -98,7 +99,9 @@ def resolve(snapshot: Snapshot, service: InferenceService) -> Resolution:
     incompatible = ""
     if model is not None:
         _check_servable(service.ref, runtime, model)
-        incompatible = _incompatibility(service, runtime, merged, model, advisories)
+        incompatible = incompatibility(service, runtime, merged, model)
+        if incompatible:
+            advisories.append(_not_declared(service.ref, runtime.name, model.name, incompatible))
     return Resolution(
         runtime,
         chain,
@@ -195,25 +198,21 @@ def _choose(
     return Resolution(runtime, (runtime,), own, model, selection, advisories=tuple(advisories))
 
 
-def _incompatibility(
-    service: InferenceService,
-    runtime: Runtime,
-    merged: Mapping[str, Any],
-    model: Model,
-    advisories: list[Problem],
+def incompatibility(
+    service: InferenceService, runtime: Runtime, merged: Mapping[str, Any], model: Model
 ) -> str:
-    """Why a named runtime doesn't declare support for the model; "" when it does."""
+    """Why a named runtime, with its merged spec, doesn't declare support for the model; "" when it does."""
     model_spec = model.raw.get("spec") or {}
     reason = judge(runtime.ref, merged, model_spec, Request.of(service.raw)).reason
-    if reason is None:
-        return ""
-    error = compatibility_error(runtime.name, model_spec, reason)
+    return "" if reason is None else compatibility_error(runtime.name, model_spec, reason)
+
+
+def _not_declared(service: ObjectRef, runtime: str, model: str, error: str) -> Problem:
     text = (
-        f'runtime "{runtime.name}" does not declare support for model "{model.name}" ({error}); '
+        f'runtime "{runtime}" does not declare support for model "{model}" ({error}); '
         "proceeding because the runtime was named explicitly"
     )
-    advisories.append(Problem("NotDeclared", text, service.ref, path="spec.runtime.name"))
-    return error
+    return Problem("NotDeclared", text, service, path="spec.runtime.name")
 
 
 def find_runtime(snapshot: Snapshot, namespace: str, name: str, kind: str) -> Runtime | None:

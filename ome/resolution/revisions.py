@@ -16,6 +16,8 @@ from typing import Any, Final
 from ome.snapshot import Effective, Revision
 
 __all__ = [
+    "CONTROLLER",
+    "SHORT",
     "Collected",
     "collect_revisions",
     "revision_name",

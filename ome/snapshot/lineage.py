@@ -132,7 +132,7 @@ class Lineage:
         names = [head.name]
         broken = None
         while parent := chain[-1].annotations.get(INHERIT_FROM):
-            found = self._parent(head, parent)
+            found = self.parent(head, parent)
             broken = _fault(names, parent, found)
             if broken is not None or found is None:
                 break
@@ -140,8 +140,9 @@ class Lineage:
             names.append(parent)
         return Effective(tuple(reversed(chain)), broken)
 
-    def _parent(self, head: Runtime, name: str) -> Runtime | None:
-        """A parent of a ServingRuntime may stand in its namespace or at cluster scope, in that order."""
+    def parent(self, head: Runtime, name: str) -> Runtime | None:
+        """A parent in the chain of `head`, or None. That of a ServingRuntime may stand in its namespace or
+        at cluster scope, in that order."""
         found = None
         if head.namespace:
             found = self._runtimes.get(ObjectRef(ServingRuntime.KIND, head.namespace, name))

@@ -7,6 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ome.api import (
+    API_VERSION,
+    ApiObject,
+    ClusterServingRuntime,
+    InvalidObject,
+    parse,
+    unknown_fields,
+)
 from ome.merging.canonical import content_hash
 
 __all__ = ["Revision", "read_revision"]
@@ -14,7 +22,11 @@ __all__ = ["Revision", "read_revision"]
 
 @dataclass(frozen=True)
 class Revision:
-    """What OME needs of a ControllerRevision; `created` is its RFC 3339 time ("" when unknown)."""
+    """What OME needs of a ControllerRevision; `created` is its RFC 3339 time ("" when unknown).
+
+    `runtime`, `kind`, `namespace` and `hash` are what its labels say ("" when they say nothing), `ordinal`
+    its `revision`. `spec` is empty when `data` is no object, which `is_object` then denies.
+    """
 
     name: str
     runtime: str
@@ -24,35 +36,74 @@ class Revision:
     created: str
     created_by: str
     annotations: Mapping[str, str]
+    hash: str = ""
+    ordinal: Any = 1
+    uid: str = ""
+    is_object: bool = True
 
     @cached_property
     def digest(self) -> str:
         """The content hash of its spec, whatever hash its name carries."""
         return content_hash(self.spec)
 
+    @property
+    def is_readable(self) -> bool:
+        """Whether `data` is a runtime's spec."""
+        return self._read is not None
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether a service can be served from it: a runtime's, and readable."""
+        return bool(self.runtime) and self.is_readable
+
+    @property
+    def has_unknown_fields(self) -> bool:
+        """Whether `data` has fields that a runtime's spec hasn't."""
+        return self._read is not None and bool(unknown_fields(self._read))
+
+    @cached_property
+    def _read(self) -> ApiObject | None:
+        """The spec as a runtime's; None when it is none."""
+        if not self.is_object:
+            return None
+        raw = {
+            "apiVersion": API_VERSION,
+            "kind": ClusterServingRuntime.KIND,
+            "metadata": {"name": "revision"},
+            "spec": dict(self.spec),
+        }
+        try:
+            return parse(raw)
+        except InvalidObject:
+            return None
+
 
 def read_revision(raw: Mapping[str, Any]) -> Revision | None:
-    """The revision that a ControllerRevision holds; None when it is no runtime's."""
+    """The revision that a ControllerRevision holds, whatever its `data`; None when it has no name."""
     metadata = raw.get("metadata")
-    data = raw.get("data")
-    if not isinstance(metadata, Mapping) or not isinstance(data, Mapping):
+    if not isinstance(metadata, Mapping) or not isinstance(metadata.get("name"), str):
         return None
+    data = raw.get("data")
     labels = _texts(metadata.get("labels"))
     annotations = _texts(metadata.get("annotations"))
-    name, runtime = metadata.get("name"), labels.get("ome.io/runtime-of")
-    if not isinstance(name, str) or not runtime:
-        return None
-    created = metadata.get("creationTimestamp")
     return Revision(
-        name=name,
-        runtime=runtime,
+        name=metadata["name"],
+        runtime=labels.get("ome.io/runtime-of", ""),
         kind=labels.get("ome.io/runtime-of-kind", ""),
         namespace=labels.get("ome.io/runtime-of-namespace", ""),
-        spec=data,
-        created=created if isinstance(created, str) else "",
+        spec=data if isinstance(data, Mapping) else {},
+        created=_text(metadata.get("creationTimestamp")),
         created_by=annotations.get("ome.io/created-by", ""),
         annotations=annotations,
+        hash=labels.get("ome.io/revision-hash", ""),
+        ordinal=raw.get("revision"),
+        uid=_text(metadata.get("uid")),
+        is_object=isinstance(data, Mapping),
     )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _texts(value: Any) -> dict[str, str]:

@@ -68,7 +68,8 @@ class Snapshot:
     Build it with `Snapshot.of`. `now` is the clock, `served` the optional API kinds that exist,
     `plugins` the engines with their versions, `live` what identifies the state of the workloads that
     run (a Deployment's generation, say), by object; `keeps_choices` whether runtimes that were chosen
-    before and stand in services' status are kept, `revisions` the stored runtime revisions by name.
+    before and stand in services' status are kept, `stored` everything that was read of ControllerRevisions,
+    and `revisions` the last of each name.
     """
 
     now: datetime
@@ -78,6 +79,7 @@ class Snapshot:
     ome_namespace: str
     live: Mapping[ObjectRef, str]
     keeps_choices: bool
+    stored: tuple[Revision, ...]
     revisions: Mapping[str, Revision]
     kept_lineage: Lineage | None = field(repr=False)
     _by_kind: Mapping[type[ApiObject], Mapping[_Key, ApiObject]] = field(repr=False)
@@ -101,6 +103,7 @@ class Snapshot:
 
         `kept_lineage` is the lineage of the same runtimes, where somebody keeps one up.
         """
+        stored = tuple(revisions)
         by_kind: dict[type[ApiObject], dict[_Key, ApiObject]] = {}
         for item in objects:
             by_kind.setdefault(type(item), {})[item.namespace, item.name] = item
@@ -112,7 +115,8 @@ class Snapshot:
             ome_namespace=ome_namespace,
             live=live or {},
             keeps_choices=keeps_choices,
-            revisions={each.name: each for each in revisions},
+            stored=stored,
+            revisions={each.name: each for each in stored},
             kept_lineage=kept_lineage,
             _by_kind=by_kind,
         )
@@ -183,12 +187,14 @@ class Snapshot:
         return self._get(AcceleratorClass, "", name)
 
     def revision(self, name: str) -> Revision | None:
-        """The stored revision of a name, or None."""
-        return self.revisions.get(name)
+        """The stored revision of a name that a service can be served from, or None."""
+        found = self.revisions.get(name)
+        return found if found is not None and found.is_usable else None
 
     def revisions_of(self, runtime: ObjectRef) -> list[Revision]:
-        """The stored revisions of one runtime, by kind, namespace and name."""
-        return self._revisions_by_runtime.get((runtime.kind, runtime.namespace, runtime.name), [])
+        """The stored revisions of one runtime, by kind, namespace and name; only usable ones."""
+        key = (runtime.kind, runtime.namespace, runtime.name)
+        return [each for each in self._revisions_by_runtime.get(key, ()) if each.is_usable]
 
     @cached_property
     def _revisions_by_runtime(self) -> Mapping[tuple[str, str, str], list[Revision]]:

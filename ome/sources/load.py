@@ -151,8 +151,8 @@ class _Loader:
             self.faults.append(Problem("NotAnObject", text, where=where))
         elif kind == "ConfigMap" and api_version == "v1":
             self._take_config(raw, where)
-        elif kind == "ControllerRevision" and (found := read_revision(raw)) is not None:
-            self.revisions.append(found)
+        elif kind == "ControllerRevision" and api_version == "apps/v1":
+            self._take_revision(raw, where)
         elif api_version == API_VERSION and kind in KINDS:
             self._take_known(raw, path, document, where)
         elif api_version.partition("/")[0] == GROUP and kind not in _OTHER_KINDS:
@@ -179,6 +179,21 @@ class _Loader:
             self.config = parse_config(raw)
         except InvalidConfig as error:
             self.faults.extend(replace(problem, where=where) for problem in error.problems)
+
+    def _take_revision(self, raw: dict[str, Any], where: str) -> None:
+        """OME's own are in its namespace; those of other owners are none of its business."""
+        found = read_revision(raw)
+        if found is None or not found.runtime:
+            self.skipped["ControllerRevision of apps/v1"] += 1
+        if found is None:
+            return
+        namespace = raw["metadata"].get("namespace") or self.ome_namespace
+        if namespace == self.ome_namespace:
+            self.revisions.append(found)
+        elif found.runtime:
+            text = f"it is in namespace {namespace}, not {self.ome_namespace}: ignored"
+            ref = ObjectRef("ControllerRevision", str(namespace), found.name)
+            self.warnings.append(Problem("RevisionIgnored", text, ref, where=where))
 
     def _take_known(
         self, raw: dict[str, Any], path: tuple[str | int, ...], document: Document, where: str

@@ -239,6 +239,13 @@ def test_an_explicit_revision_ignores_the_live_runtime_and_the_token() -> None:
             "RevisionMissing",
             f"pinned revision {PINNED} missing from ome",
         ),
+        # What is no spec can't be served, whoever wrote it.
+        (
+            pinned(status={"pinnedRevisionName": PINNED}),
+            [stored(spec={"engineConfig": "x"})],
+            "RevisionMissing",
+            f"pinned revision {PINNED} missing from ome",
+        ),
     ],
 )
 def test_what_freezes(target: Any, revisions: list[Revision], reason: str, message: str) -> None:
