@@ -6,7 +6,8 @@ import argparse
 import sys
 from typing import Any
 
-from ome.cli.output import table, to_json
+from ome.cli.columns import table
+from ome.cli.output import to_json
 from ome.engines.discovery import discover
 from ome.engines.engines import Engine, Engines
 from ome.engines.types import CONTRACT

@@ -5,12 +5,25 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ome.api import ObjectRef, OmeError, Problem
+from ome.api import InferenceService, ObjectRef, OmeError, Problem
 from ome.cli.columns import fit_table
-from ome.cli.input import read_engines, read_snapshot
-from ome.cli.output import error, table, to_json, to_yaml
+from ome.cli.effective import HEADER as EFFECTIVE_HEADER
+from ome.cli.effective import context_rows
+from ome.cli.effective import rows as effective_rows
+from ome.cli.target import (
+    Refusal,
+    find_service,
+    guarded,
+    namespace_of,
+    read_input,
+    terminal_width,
+    write_data,
+    write_table,
+)
+from ome.reports.effective import EffectiveReport, effective
 from ome.resolution.resolve import Model, find_model, unservable
 from ome.resolution.selection import explain, number
 from ome.scoring.explain import Row, rows
@@ -23,68 +36,87 @@ Json = Mapping[str, Any]
 
 HEADER = ("RUNTIME", "SCOPE", "COMPATIBLE", "PRIORITY", "WEIGHT", "REASON")
 WIDE = (*HEADER[:-1], "SCORE", "DISTANCE", "RANK", "TIE-BREAK", "ENTRY", "REASON")
+CONTEXT = "Effective context (separate observation; selector verdict unchanged):"
 
 
-class _Refused(Exception):
-    """The command can't answer; its message is what stderr gets."""
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What is asked: runtimes for a model, as a service wants them, if one is named."""
+
+    model: Model
+    request: Request
+    service: InferenceService | None = None
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the report; exit code 0, or 1 with an error on stderr."""
-    try:
-        if bool(options.model) == bool(options.isvc):
-            raise _Refused("exactly one of --model or --isvc is required")
-        if not options.filename:
-            raise _Refused("-f is required: this version of OME reads manifests, not a cluster")
-        snapshot = read_snapshot(options, read_engines())
-        namespace = options.namespace or "default"
-        model, request = _subject(snapshot, namespace, options)
-        _report(snapshot, namespace, model, request, options)
-    except OmeError as refused:
-        for problem in refused.problems:
-            error(problem)
-        return 1
-    except _Refused as refused:
-        error(refused)
-        return 1
-    return 0
+    return guarded(_run, options)
 
 
-def _subject(
-    snapshot: Snapshot, namespace: str, options: argparse.Namespace
-) -> tuple[Model, Request]:
-    """The model that the report is about, and what the service asks of runtimes."""
+def _run(options: argparse.Namespace) -> None:
+    if bool(options.model) == bool(options.isvc):
+        raise Refusal("exactly one of --model or --isvc is required")
+    if options.with_effective and not options.isvc:
+        raise Refusal("--with-effective requires --isvc")
+    snapshot = read_input(options)
+    namespace = namespace_of(options)
     if options.model:
-        return _model(snapshot, namespace, options.model, "ClusterBaseModel"), ANY_SERVICE
-    service = snapshot.service(namespace, options.isvc)
-    if service is None:
-        raise _Refused(f'inferenceservices.ome.io "{options.isvc}" not found')
+        model = _model(snapshot, namespace, options.model, "ClusterBaseModel")
+        asked = _Question(model, ANY_SERVICE)
+    else:
+        asked = _of_service(snapshot, find_service(snapshot, namespace, options.isvc))
+    context = None
+    if options.with_effective and asked.service is not None:
+        context = effective(snapshot, asked.service)
+    found = _rows(snapshot, namespace, asked)
+    if options.output in ("json", "yaml"):
+        data = _as_data(found, asked, namespace)
+        if context is not None:
+            data["effectiveContext"] = context.content()
+        write_data(data, options.output)
+    else:
+        _write(found, context, options.output)
+
+
+def _write(found: Sequence[Row], context: EffectiveReport | None, output: str) -> None:
+    if not found:
+        text = "No serving runtimes found in the selected namespace or at cluster scope."
+        if context is not None:
+            text = "No serving runtimes found for selector."
+        print(text, file=sys.stderr)
+    elif output == "wide":
+        write_table(WIDE, [_wide_cells(row) for row in found])
+    else:
+        width = min(80, terminal_width() or 80)
+        sys.stdout.write(fit_table(HEADER, [_cells(row) for row in found], width))
+    if context is not None:
+        sys.stdout.write(f"\n{CONTEXT}\n")
+        write_table(EFFECTIVE_HEADER, [*context_rows(context), *effective_rows(context)])
+
+
+def _of_service(snapshot: Snapshot, service: InferenceService) -> _Question:
     spec = service.raw.get("spec") or {}
     reference = spec.get("model") or {}
     if not reference.get("name"):
-        raise _Refused(f'InferenceService "{options.isvc}" has no spec.model; pass --model instead')
+        text = f'InferenceService "{service.name}" has no spec.model; pass --model instead'
+        raise Refusal(text)
     if (spec.get("runtime") or {}).get("name"):
         note = "Note: spec.runtime is explicit; automatic selection below is hypothetical."
         print(note, file=sys.stderr)
     kind = reference.get("kind") or "ClusterBaseModel"
-    return _model(snapshot, namespace, reference["name"], kind), Request.of(service.raw)
+    model = _model(snapshot, service.namespace, reference["name"], kind)
+    return _Question(model, Request.of(service.raw), service)
 
 
 def _model(snapshot: Snapshot, namespace: str, name: str, kind: str) -> Model:
     found = find_model(snapshot, namespace, name, kind)
     if found is None:
-        raise _Refused(f'clusterbasemodels.ome.io "{name}" not found')
+        raise Refusal(f'clusterbasemodels.ome.io "{name}" not found')
     return found
 
 
-def _report(
-    snapshot: Snapshot,
-    namespace: str,
-    model: Model,
-    request: Request,
-    options: argparse.Namespace,
-) -> None:
-    spec = model.raw.get("spec") or {}
+def _rows(snapshot: Snapshot, namespace: str, asked: _Question) -> list[Row]:
+    spec = asked.model.raw.get("spec") or {}
     if fault := unservable(spec):
         raise OmeError(Problem("ModelNotServable", fault))
 
@@ -92,17 +124,7 @@ def _report(
         runtime = snapshot.runtime_of(ref)
         return {} if runtime is None else runtime.raw.get("spec") or {}
 
-    found = rows(explain(snapshot, namespace, spec, request), spec, spec_of)
-    if options.output in ("json", "yaml"):
-        data = _as_data(found, model, namespace, options.isvc)
-        sys.stdout.write(to_json(data) if options.output == "json" else to_yaml([data]))
-    elif not found:
-        text = "No serving runtimes found in the selected namespace or at cluster scope."
-        print(text, file=sys.stderr)
-    elif options.output == "wide":
-        sys.stdout.write(table(WIDE, [_wide_cells(row) for row in found]))
-    else:
-        sys.stdout.write(fit_table(HEADER, [_cells(row) for row in found]))
+    return rows(explain(snapshot, namespace, spec, asked.request), spec, spec_of)
 
 
 def _scope(row: Row) -> str:
@@ -140,19 +162,17 @@ def _entry(row: Row) -> str | None:
     return None if at is None else f"spec.supportedModelFormats[{at}]"
 
 
-def _as_data(
-    found: Sequence[Row], model: Model, namespace: str, service: str | None
-) -> dict[str, Any]:
+def _as_data(found: Sequence[Row], asked: _Question, namespace: str) -> dict[str, Any]:
     """The report as data; absent values are left out."""
     data: dict[str, Any] = {
         "apiVersion": "cli.ome.io/v1alpha1",
         "kind": "RuntimeExplainReport",
         "namespace": namespace,
-        "model": {"kind": model.KIND, "name": model.name},
+        "model": {"kind": asked.model.KIND, "name": asked.model.name},
         "rows": [_row_data(row) for row in found],
     }
-    if service:
-        data["inferenceService"] = service
+    if asked.service is not None:
+        data["inferenceService"] = asked.service.name
     return data
 
 

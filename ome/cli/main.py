@@ -42,11 +42,14 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     _add_explain(commands)
     _add_lint(commands)
     _add_diff(commands)
-    runtime = commands.add_parser("runtime", help="explain runtimes (kubectl ome runtime)")
+    runtime = commands.add_parser("runtime", help="report on runtimes (kubectl ome runtime)")
+    runtime.exit_unusable = 1
+    runtime.set_defaults(parser=runtime)
     runtime_commands = runtime.add_subparsers(
         title="commands", metavar="COMMAND", required=True, parser_class=_RuntimeParser
     )
     _add_explain(runtime_commands)
+    _add_runtime_reports(runtime_commands)
     engines = commands.add_parser(
         "engines",
         help="list the installed engine plugins",
@@ -147,15 +150,65 @@ def _add_explain(commands: Any) -> None:
         ),
     )
     explain.exit_unusable = 1
-    add_input_flags(explain, required=False)
+    _add_report_flags(explain)
     explain.add_argument("--model", metavar="NAME", help="the model to explain for")
     explain.add_argument(
         "--isvc", metavar="NAME", help="the InferenceService whose model and wishes count"
     )
     explain.add_argument(
-        "-o", "--output", choices=("table", "wide", "json", "yaml"), default="table"
+        "--with-effective",
+        action="store_true",
+        help="append what the service of --isvc is served from (see runtime effective)",
     )
     explain.set_defaults(handler="ome.cli.explain")
+
+
+def _add_runtime_reports(commands: Any) -> None:
+    effective = commands.add_parser(
+        "effective",
+        help="show what a service is served from, live and pinned",
+        description=(
+            "Show the runtime of an InferenceService as it is defined now, the revision that the service "
+            "is pinned to, and how the two relate."
+        ),
+    )
+    history = commands.add_parser(
+        "history",
+        help="list the stored revisions of a service's runtime",
+        description="List the stored revisions of an InferenceService's runtime, newest first.",
+    )
+    for command, handler in ((effective, "ome.cli.effective"), (history, "ome.cli.history")):
+        command.add_argument("name", metavar="INFERENCESERVICE")
+        _add_report_flags(command)
+        command.set_defaults(handler=handler)
+    tree = commands.add_parser(
+        "tree",
+        help="show what a runtime inherits from, what inherits from it, and who names each",
+        description=(
+            "Show the chain of a runtime, every runtime that inherits from it, and the "
+            "InferenceServices that name each of them."
+        ),
+    )
+    tree.add_argument("name", metavar="RUNTIME")
+    tree.add_argument(
+        "--kind", help="ServingRuntime or ClusterServingRuntime (default: the one there is)"
+    )
+    tree.add_argument(
+        "--show-unattributed-users",
+        action="store_true",
+        help="list the services whose runtime their spec doesn't tell",
+    )
+    _add_report_flags(tree)
+    tree.set_defaults(handler="ome.cli.tree")
+
+
+def _add_report_flags(command: argparse.ArgumentParser) -> None:
+    """The flags of every report on runtimes; they exit with 0 or 1, whatever happens."""
+    add_input_flags(command, required=False)
+    command.add_argument(
+        "-o", "--output", choices=("table", "wide", "json", "yaml"), default="table"
+    )
+    command.set_defaults(exit_unwritable=1, parser=command)
 
 
 def add_input_flags(command: argparse.ArgumentParser, *, required: bool = True) -> None:
@@ -190,7 +243,11 @@ def _add_scope_flags(command: argparse.ArgumentParser) -> None:
 
 def main(arguments: Sequence[str] | None = None, *, prog: str = "ome") -> int:
     """Run one command; returns its exit code."""
-    options = build_parser(prog).parse_args(arguments)
+    parser = build_parser(prog)
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        named = getattr(options, "parser", parser)
+        named.error(f"unrecognized arguments: {' '.join(unknown)}")
     handler: Callable[[argparse.Namespace], int] = import_module(options.handler).run
     try:
         code = handler(options)
@@ -204,7 +261,7 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "ome") -> int:
         # Input was read and reported before: what fails here is writing the answer.
         print(f"error: can't write the output: {error.strerror}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 2
+        return int(getattr(options, "exit_unwritable", 2))
     except KeyboardInterrupt:
         return 130
 

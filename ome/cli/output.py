@@ -1,18 +1,18 @@
-"""Printing: YAML and JSON that Kubernetes reads back as it was meant, tables and messages."""
+"""Printing: YAML and JSON that Kubernetes reads back as it was meant, and messages."""
 
 from __future__ import annotations
 
 import json
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Final
 
 import yaml
 
 from ome.api import Problem
 
-__all__ = ["error", "table", "to_json", "to_yaml", "warn"]
+__all__ = ["error", "to_json", "to_yaml", "warn"]
 
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
@@ -61,16 +61,6 @@ def to_yaml(documents: Iterable[Any]) -> str:
 def to_json(value: Any) -> str:
     """A value as indented JSON with a newline."""
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table with three spaces between columns and no trailing blanks."""
-    widths = [max(len(row[at]) for row in (header, *rows)) for at in range(len(header))]
-    lines = []
-    for row in (header, *rows):
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        lines.append("   ".join(cells).rstrip())
-    return "\n".join(lines) + "\n"
 
 
 def warn(problem: Problem) -> None:

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ome.api import InferenceService, OmeError, Problem
+from ome.cli.columns import table
 from ome.cli.input import read_engines, read_snapshot
-from ome.cli.output import error, table, to_json, to_yaml, warn
+from ome.cli.output import error, to_json, to_yaml, warn
 from ome.planning.plan import Plan, provenance_json
 from ome.planning.planner import plan
 from ome.snapshot import Snapshot

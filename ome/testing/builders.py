@@ -6,11 +6,23 @@ from typing import Any
 
 from ome.api import ApiObject, parse
 from ome.engines.engines import Engines
+from ome.merging.canonical import content_hash
 from ome.planning.plan import Plan
 from ome.planning.planner import plan
+from ome.resolution.revisions import revision_name
 from ome.snapshot import EVERY_API, ApiKind, Config, Snapshot
 
-__all__ = ["ENTRY", "container", "deployment", "model", "obj", "plan_of", "runtime", "service"]
+__all__ = [
+    "ENTRY",
+    "container",
+    "deployment",
+    "model",
+    "obj",
+    "plan_of",
+    "revision",
+    "runtime",
+    "service",
+]
 
 Json = dict[str, Any]
 # What the models of `model` match, and what the runtimes of `runtime` declare.
@@ -66,6 +78,35 @@ def service(name: str = "chat", *, namespace: str = "demo", **spec: Any) -> ApiO
     default: Json = {"runtime": {"name": "rt"}, "engine": {}}
     merged = {key: value for key, value in {**default, **spec}.items() if value is not None}
     return obj("InferenceService", name, merged, namespace=namespace, **metadata)
+
+
+def revision(spec: Any, *, name: str = "", runtime: str = "rt", **changes: Any) -> Json:
+    """The ControllerRevision that OME writes for a ClusterServingRuntime's spec. `changes` are fields of
+    the object, of its metadata, or (as `labels`) of its labels."""
+    digest = content_hash(spec) if isinstance(spec, dict) else "0" * 64
+    labels = {
+        "ome.io/runtime-of": runtime,
+        "ome.io/runtime-of-kind": "ClusterServingRuntime",
+        "ome.io/runtime-of-namespace": "",
+        "ome.io/revision-hash": digest[:8],
+        **changes.pop("labels", {}),
+    }
+    fields: Json = {field: changes.pop(field) for field in ("revision", "data") if field in changes}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": {
+            "name": name or revision_name("ClusterServingRuntime", "", runtime, digest),
+            "namespace": "ome",
+            "creationTimestamp": "2026-09-01T08:00:00Z",
+            "annotations": {"ome.io/created-by": "ome-controller"},
+            **changes,
+            "labels": labels,
+        },
+        "data": spec,
+        "revision": 1,
+        **fields,
+    }
 
 
 def plan_of(

@@ -1,0 +1,1 @@
+"""What `kubectl ome runtime` reports, as data: computed from a snapshot, formatted elsewhere."""
