@@ -6,12 +6,14 @@ hold on to the caller's own dict so that merging and revisions work on what the 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, ClassVar, Final, Self
 
 import pydantic
 from pydantic import ConfigDict, ModelWrapValidatorHandler, PrivateAttr
 from pydantic.alias_generators import to_camel
 
+from ome.api.directives import has_directives
 from ome.api.problems import ObjectRef
 from ome.api.scalars import DnsName, Int64, JsonObject, TextMap, Timestamp
 
@@ -110,6 +112,11 @@ class ApiObject(Model):
     def raw(self) -> dict[str, Any]:
         """The dict that was parsed, by reference: read it, never change it."""
         return self._raw
+
+    @cached_property
+    def has_directives(self) -> bool:
+        """Whether the object says with directives what it removes from lower layers."""
+        return has_directives(self.raw)
 
     @property
     def name(self) -> str:

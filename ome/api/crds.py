@@ -2,8 +2,8 @@
 
 The schemas are structural. Pod-shaped parts are checked as far as a definition of readable size
 allows: a runtime embeds a container more than twenty times over, so what is rarely misspelt (volume
-sources, affinity, security contexts) keeps unknown fields at its own level and is left to the API
-server that creates the pod.
+sources, probe handlers, affinity, security contexts) keeps unknown fields at its own level and is left
+to the API server that creates the pod.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ome.api.base import GROUP, VERSION, ApiObject
+from ome.api.opening import open_for_directives
 from ome.api.parsing import KINDS
 from ome.api.schema import PRESERVE, Node, kind_schema, resolve
 
@@ -77,6 +78,7 @@ _OPAQUE: Final = frozenset(
         "Affinity",
         "ContainerRestartRule",
         "EnvVarSource",
+        "ExecAction",
         "HTTPHeader",
         "HorizontalPodAutoscalerBehavior",
         "LabelSelector",
@@ -86,7 +88,18 @@ _OPAQUE: Final = frozenset(
         "SecurityContext",
     }
 )
-_OUTLINED: Final = frozenset({"EnvFromSource", "EphemeralContainer", "MetricSpec", "Volume"})
+_OUTLINED: Final = frozenset(
+    {
+        "EnvFromSource",
+        "EphemeralContainer",
+        "GRPCAction",
+        "HTTPGetAction",
+        "MetricSpec",
+        "TCPSocketAction",
+        "TopologySpreadConstraint",
+        "Volume",
+    }
+)
 _SIDE_LISTS: Final = frozenset({"containers", "initContainers"})
 
 
@@ -172,6 +185,10 @@ def _object_schema(kind: str) -> Node:
     spec.pop("default", None)
     if kind == "InferenceService":
         _relax(spec)
+        for component in ("engine", "decoder", "router"):
+            open_for_directives(spec["properties"][component])
+    elif kind.endswith("ServingRuntime"):
+        open_for_directives(spec)
     return {
         "description": f"{KINDS[kind].__doc__ or ''}".partition(" (spec")[0].rstrip(".") + ".",
         "properties": {

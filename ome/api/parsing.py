@@ -18,6 +18,14 @@ from pydantic_core import ErrorDetails
 from ome.api.acceleratorclass import AcceleratorClass
 from ome.api.base import API_VERSION, ApiObject
 from ome.api.basemodel import BaseModel, ClusterBaseModel
+from ome.api.directives import (
+    DELETE,
+    PATCH,
+    directive_faults,
+    has_directives,
+    is_directive,
+    without_directives,
+)
 from ome.api.inferenceservice import InferenceService
 from ome.api.path import field_path
 from ome.api.problems import ObjectRef, OmeError, Problem
@@ -41,7 +49,8 @@ _LONGEST_VALUE: Final = 60
 
 
 class InvalidObject(OmeError):
-    """The object cannot be read; carries one problem a fault, code `SchemaInvalid`."""
+    """The object cannot be read; carries one problem a fault, code `SchemaInvalid` or, for a
+    directive, `DirectiveInvalid`."""
 
 
 def parse(raw: dict[str, Any]) -> ApiObject:
@@ -51,25 +60,68 @@ def parse(raw: dict[str, Any]) -> ApiObject:
     fields are kept; a null counts as an absent field. Returns an instance of the class that `KINDS`
     names for its kind.
 
-    Raises `InvalidObject` with every fault found, in the order of the type's fields.
+    Raises `InvalidObject` with every fault found, in the order of the type's fields, and then those
+    of its directives.
     Source: OME API reference v1.3 (spec: api.md 1 to 8).
     """
     faults = _identity_faults(raw)
     if faults:
         raise InvalidObject(*faults)
     kind = KINDS[raw["kind"]]
+    patched = has_directives(raw)
+    faults = _directive_problems(raw) if patched else []
     try:
         read = kind.model_validate(raw)
     except ValidationError as error:
         details = error.errors(include_url=False)
-        raise InvalidObject(*(_problem(each, raw) for each in details)) from None
+        wrong = [each for each in details if not (patched and _is_excused(each, raw))]
+        faults = [*(_problem(each, raw) for each in wrong), *faults]
+        if not faults:
+            read = kind.model_validate(without_directives(raw))
+    if faults:
+        raise InvalidObject(*faults)
     read._raw = raw
+    vars(read)["has_directives"] = patched  # the cached property, which is known by now
     return read
 
 
 def dump(obj: ApiObject) -> dict[str, Any]:
     """The object as JSON data, equal to what was parsed: no default added, nothing unknown lost."""
+    if obj.has_directives:
+        copied: dict[str, Any] = _copied(obj.raw)
+        return copied
     return obj.model_dump(by_alias=True, exclude_unset=True)
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _copied(item) for name, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value
+
+
+def _directive_problems(raw: dict[str, Any]) -> list[Problem]:
+    ref = _ref(raw)
+    return [
+        Problem("DirectiveInvalid", text, ref, field_path(path), fix)
+        for path, text, fix in directive_faults(raw["kind"], raw)
+    ]
+
+
+def _is_excused(detail: ErrorDetails, raw: dict[str, Any]) -> bool:
+    """Whether the type finds fault with a directive, or with what an object that only removes
+    leaves out."""
+    path = [step for step in detail["loc"] if step != "[key]"]
+    if any(is_directive(step) for step in path):
+        return True
+    if detail["type"] != "missing":
+        return False
+    holder: Any = raw
+    for step in path[:-1]:
+        holder = holder[step]
+    in_list = len(path) > 1 and isinstance(path[-2], int)
+    return isinstance(holder, dict) and (
+        PATCH in holder if in_list else holder.get(PATCH) == DELETE
+    )
 
 
 def _identity_faults(raw: object) -> list[Problem]:
@@ -219,6 +271,10 @@ def _explain_name(detail: ErrorDetails) -> _Told:
     )
 
 
+def _explain_operation(detail: ErrorDetails) -> _Told:
+    return detail["ctx"]["message"], detail["ctx"]["fix"]
+
+
 def _explain_other(detail: ErrorDetails) -> _Told:
     return f"is not valid: {_named(detail['input'])}", ""
 
@@ -235,6 +291,7 @@ _EXPLAIN: Final[Mapping[str, Callable[[ErrorDetails], _Told]]] = {
     "list_type": _wrong_type("a list"),
     "literal_error": _explain_choice,
     "missing": _explain_missing,
+    "operation": _explain_operation,
     "model_type": _wrong_type("an object"),
     "quantity": _explain_quantity,
     "string_too_long": _explain_length,

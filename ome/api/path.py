@@ -20,7 +20,7 @@ def field_path(steps: Iterable[int | str]) -> str:
         if (
             isinstance(step, int)
             or not step
-            or not step.replace("_", "").replace("-", "").isalnum()
+            or not step.removeprefix("$").replace("_", "").replace("-", "").isalnum()
         ):
             text += f"[{step}]"
         else:

@@ -12,6 +12,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, TypeAlias
 
+from ome.api.argspatch import ARGS_PATCH, ARGS_PATCH_SCHEMA
 from ome.api.parsing import KINDS
 from ome.api.shapes import POD_PART
 
@@ -40,9 +41,14 @@ _KEPT = (
 
 @cache
 def pod_definitions() -> Mapping[str, Node]:
-    """Kubernetes' definitions of pod-shaped parts, by name; do not change them."""
+    """Kubernetes' definitions of pod-shaped parts, by name; do not change them.
+
+    Containers have OME's own `argsPatch` besides, which never reaches a pod.
+    """
     text = resources.files("ome.api").joinpath("podschema.json").read_text(encoding="utf-8")
     definitions: dict[str, Node] = json.loads(text)["definitions"]
+    for name in ("Container", "EphemeralContainer"):
+        definitions[name]["properties"][ARGS_PATCH] = ARGS_PATCH_SCHEMA
     return definitions
 
 

@@ -17,6 +17,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 from pydantic_core import core_schema as core
 
+from ome.api.argspatch import ARGS_PATCH, check_operation
 from ome.api.scalars import check_int_or_string, check_resource_quantity
 
 __all__ = [
@@ -122,6 +123,7 @@ _container_fields: Final[dict[str, CoreSchema]] = {
     "imagePullPolicy": _text,
     "command": _list(_text),
     "args": _list(_text),
+    ARGS_PATCH: _list(core.no_info_plain_validator_function(check_operation)),
     "workingDir": _text,
     "env": _list(_shape({"name": _text}, {"value": _text, "valueFrom": _object})),
     "envFrom": _list(_object),

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from ome.api.base import ApiObject
+from ome.api.directives import is_directive
 from ome.api.parsing import suggestion
 from ome.api.path import field_path
 from ome.api.problems import Problem
@@ -25,8 +26,8 @@ def unknown_fields(obj: ApiObject) -> list[Problem]:
     """The fields of `obj` that its kind does not have, in the order they are written.
 
     Each is a problem with code `UnknownField`, the full path and, if a known field is near, a fix.
-    Free-form maps, `Raw` fields, blocks whose fields are kept unread, and `status` are passed over
-    (spec: api.md 1).
+    Free-form maps, `Raw` fields, blocks whose fields are kept unread, directives (`parse` checks them)
+    and `status` are passed over (spec: api.md 1).
     """
     schema = kind_schema(obj.KIND)["properties"]
     found: list[tuple[tuple[_Step, ...], str]] = []
@@ -60,7 +61,7 @@ def _walk(
         return
     for name, child in value.items():
         if name not in fields:
-            if PRESERVE not in node:
+            if PRESERVE not in node and not is_directive(name):
                 found.append(((*path, name), suggestion(name, fields)))
         elif isinstance(child, dict | list):
             _walk(child, fields[name], (*path, name), found)

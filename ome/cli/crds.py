@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from ome.api.crds import crds
+from ome.api.opening import Inline
 
 __all__ = ["render_crd", "render_crds", "run"]
 
@@ -41,3 +42,11 @@ class _PlainDumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         """Shared parts are written out in full: Kubernetes' YAML has no use for anchors."""
         return True
+
+
+_PlainDumper.add_representer(
+    Inline,
+    lambda dumper, value: dumper.represent_sequence(
+        "tag:yaml.org,2002:seq", value, flow_style=True
+    ),
+)

@@ -23,6 +23,7 @@ from ome.cli.target import (
     write_data,
     write_table,
 )
+from ome.merging.directives import own_spec
 from ome.reports.effective import EffectiveReport, effective
 from ome.resolution.resolve import Model, find_model, unservable
 from ome.resolution.selection import explain, number
@@ -122,7 +123,7 @@ def _rows(snapshot: Snapshot, namespace: str, asked: _Question) -> list[Row]:
 
     def spec_of(ref: ObjectRef) -> Json:
         runtime = snapshot.runtime_of(ref)
-        return {} if runtime is None else runtime.raw.get("spec") or {}
+        return {} if runtime is None else own_spec(runtime)
 
     return rows(explain(snapshot, namespace, spec, asked.request), spec, spec_of)
 

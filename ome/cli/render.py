@@ -34,9 +34,8 @@ def run(options: argparse.Namespace) -> int:
         for service in services
     ]
     sys.stdout.write(_SHOW[options.show](plans, options.output))
-    for item in plans:
-        for warning in item.warnings:
-            warn(warning)
+    for warning in dict.fromkeys(each for item in plans for each in item.warnings):
+        warn(warning)
     refusals = [problem for item in plans for _, problem in item.refusals()]
     sys.stdout.flush()
     for problem in refusals:

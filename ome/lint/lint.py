@@ -27,7 +27,11 @@ _NOT_FINDINGS = frozenset({"AutoSelected"})
 
 
 def lint(snapshot: Snapshot, engines: Engines) -> Iterator[LintFinding]:
-    """Every finding, by object: runtimes, models, then services as they would be planned."""
+    """Every finding once, by object: runtimes, models, then services as they would be planned."""
+    return iter(dict.fromkeys(_findings(snapshot, engines)))
+
+
+def _findings(snapshot: Snapshot, engines: Engines) -> Iterator[LintFinding]:
     runtimes = snapshot.of_kinds(ServingRuntime, ClusterServingRuntime)
     models = snapshot.of_kinds(BaseModel, ClusterBaseModel)
     for items, rules in ((runtimes, RUNTIME_RULES), (models, MODEL_RULES)):
@@ -38,6 +42,8 @@ def lint(snapshot: Snapshot, engines: Engines) -> Iterator[LintFinding]:
     yield from unknown_classes(runtimes, classes)
     yield from overlaps(runtimes)
     yield from unmatched(runtimes, models)
+    for item in runtimes:
+        yield from _directives(snapshot, item)
     for service in snapshot.services():
         planned = plan(snapshot, service, engines)
         for _, problem in planned.refusals():
@@ -46,3 +52,11 @@ def lint(snapshot: Snapshot, engines: Engines) -> Iterator[LintFinding]:
             if problem.code not in _NOT_FINDINGS:
                 severity = Severity.ERROR if problem.is_error else Severity.WARNING
                 yield from_problem(problem, severity)
+
+
+def _directives(snapshot: Snapshot, item: ApiObject) -> Iterator[LintFinding]:
+    """Directives of a runtime and its parents that find nothing to remove."""
+    effective = snapshot.lineage.effective(item.ref)
+    if effective.broken is None:  # else the services that name it are refused
+        for problem in effective.unmatched:
+            yield from_problem(problem, Severity.WARNING)

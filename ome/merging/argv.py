@@ -13,7 +13,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-__all__ = ["NULL_DIALECT", "Arity", "Dialect", "Group", "override", "parse", "set_value"]
+__all__ = [
+    "NULL_DIALECT",
+    "Arity",
+    "Dialect",
+    "Group",
+    "code_and_comment",
+    "is_script",
+    "override",
+    "parse",
+    "replace_flags",
+    "script_groups",
+    "set_value",
+]
 
 
 class Arity(Enum):
@@ -34,7 +46,8 @@ class Dialect:
     of the parallelism flags, in the order they are looked for. With `prefixes` a unique prefix of a
     known flag counts as that flag, with `underscores` they stand for dashes in a long flag's name,
     with `glued` a flag of one letter may have its value in the same word (`-n2`), and with `dotted`
-    a key of a flag's value is set by `--flag.key VALUE`.
+    a key of a flag's value is set by `--flag.key VALUE`. `aliases` maps further spellings of a flag
+    to the one that it is known by.
     """
 
     arity: Mapping[str, Arity] = field(default_factory=dict)
@@ -45,6 +58,7 @@ class Dialect:
     underscores: bool = False
     glued: bool = False
     dotted: bool = False
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     def name_of(self, flag: str) -> str:
         """What a flag is compared by: itself, or with dashes for underscores before the first dot."""
@@ -52,6 +66,21 @@ class Dialect:
             return flag
         head, dot, member = flag.partition(".")
         return head.replace("_", "-") + dot + member
+
+    def flag_of(self, flag: str) -> str:
+        """One name for all spellings of a flag: aliases, parallelism spellings, unique prefixes."""
+        flag = self.name_of(flag)
+        known = {*self.arity, *self.aliases, *self.tensor, *self.pipeline}
+        if self.prefixes and flag.startswith("--") and flag not in known:
+            names = {self._main(name) for name in known if name.startswith(flag)}
+            return names.pop() if len(names) == 1 else flag
+        return self._main(flag)
+
+    def _main(self, flag: str) -> str:
+        for spellings in (self.tensor, self.pipeline):
+            if flag in spellings:
+                flag = spellings[0]
+        return self.aliases.get(flag, flag)
 
     def arity_of(self, flag: str) -> Arity | None:
         """The arity of a flag or of its unique prefix; None when the dialect doesn't know it."""
@@ -141,10 +170,31 @@ def override(
         return list(args)
     if not args:
         return list(overrides)
-    if len(args) == 1 and is_script(args[0]):
-        return [_override_script(args[0], overrides, dialect)]
-    edited = _override_groups(parse(args, dialect), _wanted(overrides, dialect), dialect)
+    return replace_flags(args, _wanted(overrides, dialect), dialect)
+
+
+def replace_flags(
+    args: Sequence[str],
+    wanted: Mapping[str, list[Group]],
+    dialect: Dialect = NULL_DIALECT,
+    *,
+    as_script: bool = False,
+) -> list[str]:
+    """Put groups in the place of the flags of their keys; none takes the flag away. Keys that don't
+    stand there are appended. One word is edited as a script if it is one, or if the caller knows."""
+    if len(args) == 1 and (as_script or is_script(args[0])):
+        return [_override_script(args[0], wanted, dialect)]
+    edited = _override_groups(parse(args, dialect), wanted, dialect)
     return [word for group in edited for word in group.words]
+
+
+def script_groups(text: str, dialect: Dialect = NULL_DIALECT) -> list[Group]:
+    """The flags and words of a script, line by line and without comments."""
+    return [
+        group
+        for line in _script_lines(text)[0]
+        for group in parse([word.group() for word in _split_comment(line)[0]], dialect)
+    ]
 
 
 def _wanted(overrides: Sequence[str], dialect: Dialect) -> dict[str, list[Group]]:
@@ -164,13 +214,14 @@ def _name_of(group: Group, dialect: Dialect) -> str:
 
 
 def _replace(
-    groups: list[Group], wanted: dict[str, list[Group]], done: set[str], dialect: Dialect
+    groups: list[Group], wanted: Mapping[str, list[Group]], done: set[str], dialect: Dialect
 ) -> list[Group]:
     """The wanted groups where the first of their key stands; later ones, and those done, are dropped."""
     edited: list[Group] = []
     for group in groups:
         key = _name_of(group, dialect)
-        if key not in wanted:
+        is_word = not group.key and _is_flag(key)  # a flag's text after --
+        if key not in wanted or is_word:
             edited.append(group)
         elif key not in done:
             done.add(key)
@@ -179,7 +230,7 @@ def _replace(
 
 
 def _override_groups(
-    groups: list[Group], wanted: dict[str, list[Group]], dialect: Dialect
+    groups: list[Group], wanted: Mapping[str, list[Group]], dialect: Dialect
 ) -> list[Group]:
     done: set[str] = set()
     kept, moved = _separate(_replace(groups, wanted, done, dialect))
@@ -217,9 +268,8 @@ def is_script(text: str) -> bool:
     return "\n" in text or bool(re.search(r"\\\s", text))
 
 
-def _override_script(text: str, overrides: Sequence[str], dialect: Dialect) -> str:
+def _override_script(text: str, wanted: Mapping[str, list[Group]], dialect: Dialect) -> str:
     lines, joints = _script_lines(text)
-    wanted = _wanted(overrides, dialect)
     done: set[str] = set()
     kept: list[str] = []
     kept_joints: list[str] = []
@@ -233,7 +283,7 @@ def _override_script(text: str, overrides: Sequence[str], dialect: Dialect) -> s
             kept.extend(" ".join(group.words) for group in groups)
             kept_joints.extend([_JOINT] * len(groups))
     body = [line + joint for line, joint in zip(kept, kept_joints[1:], strict=False)]
-    return "".join([*body, kept[-1]])
+    return "".join([*body, *kept[-1:]])
 
 
 _JOINT = " \\\n"
@@ -254,7 +304,7 @@ def _script_lines(text: str) -> tuple[list[str], list[str]]:
 
 
 def _override_line(
-    line: str, wanted: dict[str, list[Group]], done: set[str], dialect: Dialect
+    line: str, wanted: Mapping[str, list[Group]], done: set[str], dialect: Dialect
 ) -> str:
     """One line with its flags replaced; a flag that was replaced on an earlier line is dropped."""
     words, comment = _split_comment(line)
@@ -270,6 +320,12 @@ def _split_comment(line: str) -> tuple[list[re.Match[str]], list[str]]:
     words = list(_WORD.finditer(line))
     at = next((i for i, word in enumerate(words) if word.group().startswith("#")), len(words))
     return words[:at], [line[words[at].start() :]] if at < len(words) else []
+
+
+def code_and_comment(line: str) -> tuple[str, str]:
+    """A script's line, cut before the comment that ends it."""
+    words, comment = _split_comment(line)
+    return (line.removesuffix(comment[0]), comment[0]) if comment and words else (line, "")
 
 
 def set_value(

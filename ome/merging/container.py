@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ome.merging.directives import Report
 from ome.merging.schema import COMPONENT, CONTAINER, POD_FIELDS, Struct
-from ome.merging.strategic import merge
+from ome.merging.strategic import merge, merge_settled
 
 __all__ = ["DEFAULT_RUNNER_NAME", "fold", "merge_component", "place_runner", "pod_fields_of"]
 
@@ -19,10 +20,18 @@ DEFAULT_RUNNER_NAME: Final = "ome-container"
 _NOT_FROM_RUNTIME: Final = ("acceleratorOverride",)
 
 
-def merge_component(config: Component, overlay: Component) -> dict[str, Any]:
-    """A component of the service over the runtime's config for it."""
+def merge_component(
+    config: Component, overlay: Component, report: Report | None = None, *, patched: bool = True
+) -> dict[str, Any]:
+    """A component of the service over the runtime's config for it.
+
+    Appends to `report` the directives that found nothing; not `patched` says that the overlay is
+    known to hold none.
+    """
     base = {name: value for name, value in config.items() if name not in _NOT_FROM_RUNTIME}
-    return merge(base, overlay, COMPONENT)
+    if not patched:
+        return merge_settled(base, overlay, COMPONENT)
+    return merge(base, overlay, COMPONENT, report)
 
 
 def pod_fields_of(component: Component) -> dict[str, Any]:
@@ -36,14 +45,14 @@ _POD_SCHEMA: Final = COMPONENT.fields["leader"]
 def fold(component: Component, scheduler: str | None) -> dict[str, Any]:
     """Lay the component's pod fields under leader and worker, then fill `schedulerName`.
 
-    A leader's or worker's own values win. `scheduler` is the runtime's top-level default: it fills
-    every level that has none.
+    A leader's or worker's own values win; directives were carried out before. `scheduler` is the
+    runtime's top-level default: it fills every level that has none.
     """
     folded = dict(component)
     assert isinstance(_POD_SCHEMA, Struct)
     for part in ("leader", "worker"):
         if isinstance(own := component.get(part), dict):
-            folded[part] = merge(pod_fields_of(component), own, _POD_SCHEMA)
+            folded[part] = merge_settled(pod_fields_of(component), own, _POD_SCHEMA)
     if scheduler:
         if not folded.get("schedulerName"):
             folded["schedulerName"] = scheduler
@@ -62,6 +71,6 @@ def place_runner(pod: Component, runner: Component) -> dict[str, Any]:
     listed = list(pod.get("containers") or ())
     for at, container in enumerate(listed):
         if container.get("name") == runner["name"]:
-            listed[at] = merge(runner, container, CONTAINER)
+            listed[at] = merge_settled(runner, container, CONTAINER)
             return {**pod, "containers": listed}
     return {**pod, "containers": [*listed, dict(runner)]}

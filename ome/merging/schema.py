@@ -7,9 +7,9 @@ scalars are replaced.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 __all__ = [
     "COMPONENT",
@@ -17,20 +17,27 @@ __all__ = [
     "OBJECT",
     "POD_FIELDS",
     "RUNTIME_SPEC",
+    "Joined",
     "Keyed",
     "Node",
     "StringMap",
     "Struct",
     "Whole",
+    "naming",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """An object with fields of its own; `zero_is_unset` names those whose false or 0 says nothing."""
+    """An object with fields of its own.
+
+    `zero_is_unset` names those whose false or 0 says nothing. `edits` maps a field to the one that
+    holds edits of it: setting the first drops the edits of lower layers.
+    """
 
     fields: Mapping[str, Node] = field(default_factory=dict)
     zero_is_unset: frozenset[str] = frozenset()
+    edits: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +64,12 @@ class Whole:
     """A block that the overlay replaces as one."""
 
 
-Node = Struct | StringMap | Keyed | Whole
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A list to which the overlay's items are added at the end."""
+
+
+Node = Struct | StringMap | Keyed | Whole | Joined
 
 OBJECT: Final = Struct()
 _MAP: Final = StringMap()
@@ -77,8 +89,11 @@ _CONTAINER_FIELDS: Final[dict[str, Node]] = {
     "volumeMounts": Keyed("mountPath", Struct({}, _READ_ONLY)),
     "volumeDevices": Keyed("devicePath", OBJECT),
     "resources": Struct({"requests": _MAP, "limits": _MAP}),
+    "argsPatch": Joined(),
 }
-CONTAINER: Final = Struct(_CONTAINER_FIELDS, frozenset({"stdin", "stdinOnce", "tty"}))
+CONTAINER: Final = Struct(
+    _CONTAINER_FIELDS, frozenset({"stdin", "stdinOnce", "tty"}), {"args": "argsPatch"}
+)
 
 _POD_NODES: Final[dict[str, Node]] = {
     "volumes": Keyed("name", _VOLUME),
@@ -138,3 +153,12 @@ RUNTIME_SPEC: Final = Struct(
     },
     _HOST_BOOLEANS,
 )
+
+
+def naming(old: list[Any], new: list[Any], node: Keyed) -> Callable[[Any], Any]:
+    """What tells items apart: the key, and where one list repeats a key the second key as well."""
+    key, second = node.key, node.second
+    repeats = any(len({item[key] for item in side}) < len(side) for side in (old, new))
+    if not second or not repeats:
+        return lambda item: item[key]
+    return lambda item: (item[key], item.get(second) or node.default)

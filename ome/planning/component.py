@@ -6,11 +6,13 @@ Source: OME serving-runtimes document (v1.3). Every step copies; inputs are neve
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ome.merging.argspatch import without_pending_anywhere
 from ome.merging.container import DEFAULT_RUNNER_NAME, fold, merge_component
-from ome.merging.schema import POD_FIELDS
+from ome.merging.directives import Report, Unmatched, problems_of, settled
+from ome.merging.schema import COMPONENT, POD_FIELDS
 from ome.planning.context import ComponentRefused, ServiceContext
 from ome.planning.metachecks import check_metadata
 from ome.planning.metadata import component_annotations, component_labels
@@ -23,6 +25,7 @@ from ome.planning.scaling import (
     budget_policy,
     component_scaling,
 )
+from ome.planning.switches import SWITCHES
 from ome.planning.trace import Trace
 
 __all__ = ["Component", "build_component"]
@@ -75,7 +78,12 @@ def build_component(
     leader = settings.get("leader")
     part = "leader" if isinstance(leader, dict) and name != "router" else ""
     pod_trace = trace.take(part, _TRACED_POD) if trace is not None else None
-    pod = PodBuild(context, name, settings, part, pod_trace).run(annotations)
+    try:
+        pod = PodBuild(context, name, settings, part, pod_trace).run(annotations)
+    except ComponentRefused as refused:
+        if trace is None and any(each.code in SWITCHES for each in refused.problems):
+            return build_component(context, name, {})  # the same refusal, with the layers named
+        raise
     if trace is not None and pod_trace is not None and provenance is not None:
         _trace_settings(context, trace, settings, scaling, labels, annotations)
         prefix = f"{part}." if part else ""
@@ -129,7 +137,16 @@ def _unsupported(name: str, mode: str) -> ComponentRefused:
 
 def _merge(context: ServiceContext, name: str, trace: Trace | None) -> dict[str, Any]:
     """The runtime's config under the service's component; its pod fields under leader and worker."""
-    merged = merge_component(context.config(name), context.declared(name) or {})
+    report: Report = []
+    merged = merge_component(
+        context.config(name),
+        context.overlay(name) or {},
+        report,
+        patched=context.service.has_directives,
+    )
+    if report:
+        report = [_pointed(each, context.overlay(name) or {}, merged) for each in report]
+        context.warnings.extend(problems_of(report, context.ref, ("spec", name)))
     if isinstance(runner := merged.get("runner"), dict) and not runner.get("name"):
         merged = {**merged, "runner": {"name": DEFAULT_RUNNER_NAME, **runner}}
     folded = fold(merged, context.runtime_spec.get("schedulerName"))
@@ -138,20 +155,39 @@ def _merge(context: ServiceContext, name: str, trace: Trace | None) -> dict[str,
     return folded
 
 
+def _pointed(unmatched: Unmatched, overlay: Json, merged: Json) -> Unmatched:
+    """Where a directive found nothing, since what it names comes from another field: that field."""
+    start, *rest = unmatched.path
+    if start in ("leader", "worker"):
+        fix = f"the {start} takes the component's own pod fields too: remove them there"
+        return replace(unmatched, fix=fix)
+    runner = merged.get("runner") or {}
+    if start == "containers" and len(rest) > 2 and isinstance(rest[0], int):
+        name = overlay["containers"][rest[0]].get("name")
+        if name == (runner.get("name") or DEFAULT_RUNNER_NAME):
+            return replace(unmatched, fix="the container is the runner: write it in runner")
+    return unmatched
+
+
 def _trace_merge(
     context: ServiceContext, name: str, trace: Trace, merged: Json, folded: Json
 ) -> None:
-    so_far: dict[str, Any] = {}
-    for source, spec in context.resolution.layers:
-        layer = spec.get(f"{name}Config") or {}
-        so_far = merge_component(so_far, layer)
-        trace.merged(source, layer, so_far)
-    trace.merged(SERVICE_LAYER, context.declared(name) or {}, merged)
+    """Hand the layers over one by one. Operations on arguments aren't values: they are traced when they
+    are carried out."""
+    clean = without_pending_anywhere
+    scheduler = str(context.resolution.runtime.ref)
+    for ref, spec, so_far in context.stages:
+        layer = spec.get(f"{name}Config")
+        own = settled(layer, COMPONENT) if isinstance(layer, dict) else {}
+        trace.merged(str(ref), clean(own), clean(so_far.get(f"{name}Config") or {}))
+        if spec.get("schedulerName"):
+            scheduler = str(ref)
+    trace.merged(SERVICE_LAYER, clean(context.declared(name) or {}), clean(merged))
+    folded = clean(folded)
     for part in ("leader", "worker"):
         if part in folded:
             trace.folded(part, folded[part])
-    sources = [each for each in context.resolution.layers if each[1].get("schedulerName")]
-    trace.changed(sources[-1][0] if sources else str(context.resolution.runtime.ref), folded)
+    trace.changed(scheduler, folded)
 
 
 def _trace_settings(

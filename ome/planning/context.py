@@ -9,7 +9,10 @@ from typing import Any, Final
 
 from ome.api import API_VERSION, InferenceService, ObjectRef, Problem
 from ome.engines.engines import Engines
+from ome.merging.directives import settled
 from ome.merging.placeholders import Context as Metadata
+from ome.merging.schema import COMPONENT, RUNTIME_SPEC
+from ome.merging.strategic import merge
 from ome.resolution.resolve import Resolution
 from ome.snapshot import Snapshot
 
@@ -100,10 +103,35 @@ class ServiceContext:
         }
         return [reference]
 
-    def declared(self, component: str) -> Json | None:
-        """The service's own settings of a component; None when it doesn't declare it."""
+    def overlay(self, component: str) -> Json | None:
+        """What the service lays over the runtime's component, its directives included; None when it
+        doesn't declare the component."""
         own = self.spec.get(component)
         return own if isinstance(own, dict) else None
+
+    def declared(self, component: str) -> Json | None:
+        """The service's own settings of a component, without directives; None when it doesn't declare
+        the component."""
+        return self._declared.get(component)
+
+    @cached_property
+    def _declared(self) -> dict[str, Json]:
+        spec = self.spec
+        own = {name: spec[name] for name in COMPONENTS if isinstance(spec.get(name), dict)}
+        if self.service.has_directives:
+            return {name: settled(each, COMPONENT) for name, each in own.items()}
+        return own
+
+    @cached_property
+    def stages(self) -> list[tuple[ObjectRef, Json, Json]]:
+        """The runtime's layers, weakest first: the object, its own spec, and the effective spec up to
+        it. Only built when somebody asks where a value comes from."""
+        found: list[tuple[ObjectRef, Json, Json]] = []
+        so_far: Json = {}
+        for ref, spec in self.resolution.layers:
+            so_far = merge(so_far, spec, RUNTIME_SPEC)
+            found.append((ref, spec, so_far))
+        return found
 
     def config(self, component: str) -> Json:
         """The runtime's settings of a component."""

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ome.api import Problem
+from ome.api.argspatch import ARGS_PATCH
 from ome.merging.container import place_runner, pod_fields_of
 from ome.merging.injection import set_env
 from ome.merging.placeholders import MalformedPlaceholder, expand
 from ome.planning.accelerators import pick_accelerator
 from ome.planning.advice import advise, view_of
+from ome.planning.arguments import edit_arguments, edit_containers
 from ome.planning.context import ComponentRefused, ServiceContext
 from ome.planning.model import ModelMount, model_mount, overlay_mounts
 from ome.planning.names import component_name
@@ -23,6 +26,7 @@ from ome.planning.pod import (
 )
 from ome.planning.podchecks import check_pod
 from ome.planning.runner import OME, RunnerEdits, edit_runner
+from ome.planning.switches import name_layers
 from ome.planning.trace import Trace
 
 __all__ = ["PodBuild"]
@@ -75,10 +79,22 @@ class PodBuild:
         pod = with_defaults(pod, grace, probes_by_profile=bool(annotations.get(PROBE_PROFILE)))
         self._note("default", pod)
         if found := check_pod(pod):
+            if self._trace is not None:
+                found = self._with_layers(found, self._trace)
             where = f"{self._name} pod: "
             raise ComponentRefused(tuple(replace(item, path=where + item.path) for item in found))
         advise(self._context, self._name, pod, serving, self._accelerator)
         return pod
+
+    def _with_layers(self, found: tuple[Problem, ...], trace: Trace) -> tuple[Problem, ...]:
+        """Name the layers of a switch that nobody asked for."""
+        own, ref = self._context.service.KIND, str(self._context.ref)
+        leaves = {
+            path: (value, ref if layer == own else layer)
+            for path, (value, layer) in trace.result().items()
+        }
+        order = [*(str(each) for each, _ in self._context.resolution.layers), ref]
+        return tuple(name_layers(each, leaves, order) for each in found)
 
     def _check_profile(self, name: str | None) -> None:
         """Probe profiles are applied to pods at their creation: say so, or that nobody knows it."""
@@ -105,9 +121,10 @@ class PodBuild:
             if self._trace is not None:
                 self._trace.moved("runner", f"containers[{edited['name']}]")
                 self._trace.changed("InferenceService", placed)
-            return placed, names.index(edited["name"])
+            serving = names.index(edited["name"])
+            return edit_containers(self._context, self._name, placed, serving, self._trace), serving
         if pod.get("containers"):
-            return pod, 0
+            return edit_containers(self._context, self._name, pod, 0, self._trace), 0
         raise ComponentRefused.because(
             "NoContainer",
             "no containers found in pod spec and no runner spec provided",
@@ -116,6 +133,12 @@ class PodBuild:
         )
 
     def _edit_runner(self, runner: dict[str, Any]) -> dict[str, Any]:
+        recognise = self._context.engines.recognise
+        if ARGS_PATCH in runner:
+            dialect = recognise(view_of(runner)).dialect
+            runner = edit_arguments(
+                self._context, self._name, runner, dialect, self._trace, "runner"
+            )
         if self._is_router:
             config = self._settings.get("config") or {}
             edited = set_env(runner, config) if config else runner
@@ -131,7 +154,7 @@ class PodBuild:
             pods_per_replica=1 + size,
             accelerator_names=self._context.snapshot.config.accelerator_resources,
         )
-        dialect = self._context.engines.recognise(view_of(runner)).dialect
+        dialect = recognise(view_of(runner)).dialect
         edited = runner
         for layer, edited in edit_runner(runner, edits, dialect):
             self._note(layer, edited, "runner")
@@ -186,7 +209,6 @@ class PodBuild:
             return
         self._note("InferenceService", select_nodes(pod, None, {}, None, own))
         self._note(OME, select_nodes(pod, self._model, {}, None, own))
-        so_far: dict[str, str] = {}
-        for source, spec in self._context.resolution.layers:
-            so_far.update(spec.get("nodeSelector") or {})
-            self._note(source, select_nodes(pod, self._model, so_far, None, own))
+        for ref, _, so_far in self._context.stages:
+            selector = so_far.get("nodeSelector") or {}
+            self._note(str(ref), select_nodes(pod, self._model, selector, None, own))

@@ -13,7 +13,7 @@ from typing import Any, Final
 from ome.api import Problem
 from ome.api.quantities import InvalidQuantity, parse_quantity
 
-__all__ = ["CHECKS", "check_pod"]
+__all__ = ["CHECKS", "HANDLERS", "check_pod"]
 
 Json = Mapping[str, Any]
 
@@ -21,7 +21,7 @@ _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _PORT_NAME: Final = re.compile(
     r"(?=.{1,15}$)(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII
 )
-_HANDLERS: Final = ("exec", "grpc", "httpGet", "tcpSocket")
+HANDLERS: Final = ("exec", "grpc", "httpGet", "tcpSocket")
 _PROBE_NUMBERS: Final = (
     "initialDelaySeconds",
     "timeoutSeconds",
@@ -84,13 +84,13 @@ def check_images(pod: Json) -> Iterator[Problem]:
 
 
 def check_volume_sources(pod: Json) -> Iterator[Problem]:
-    """A volume has one source: a merge that switches it leaves both."""
+    """A volume has one source: a merge that isn't told to switch it leaves both."""
     for volume in pod.get("volumes") or ():
         sources = _keys(volume, "name")
         if len(sources) > 1:
             name = volume.get("name")
             text = f'volume "{name}" has {len(sources)} sources after the merge: {_and(sources)}'
-            fix = "a layer can't switch a volume's source: use another name for the new volume"
+            fix = "a layer that switches it lists in $retainKeys what stays"
             yield Problem("VolumeSourceConflict", text, path=f"volumes[{name}]", fix=fix)
 
 
@@ -173,7 +173,7 @@ def check_ports(pod: Json) -> Iterator[Problem]:
 
 
 def check_env_sources(pod: Json) -> Iterator[Problem]:
-    """A variable has a value or one source: a merge that switches leaves both."""
+    """A variable has a value or one source: a merge that isn't told to switch leaves both."""
     for path, container in _containers(pod):
         for item in container.get("env") or ():
             name, source = item.get("name"), item.get("valueFrom")
@@ -185,20 +185,20 @@ def check_env_sources(pod: Json) -> Iterator[Problem]:
                 yield Problem("EnvSourceInvalid", text, path=f"{path}.env[{name}]", fix=fix)
             elif item.get("value") and source:
                 text = f'variable "{name}" has both value and valueFrom after the merge'
-                fix = "a layer can't switch a variable's source: use another name"
+                fix = "a layer that switches it lists in $retainKeys what stays"
                 yield Problem("EnvSourceConflict", text, path=f"{path}.env[{name}]", fix=fix)
 
 
 def check_probe_handlers(pod: Json) -> Iterator[Problem]:
-    """A probe has one handler: a merge that switches it leaves both."""
+    """A probe has one handler: a merge that isn't told to switch it leaves both."""
     for path, container in _containers(pod):
         for probe in _PROBES:
             value = container.get(probe)
-            handlers = [name for name in _HANDLERS if (value or {}).get(name) is not None]
+            handlers = [name for name in HANDLERS if (value or {}).get(name) is not None]
             at = f"{path}.{probe}"
             if len(handlers) > 1:
                 text = f"{probe} has {len(handlers)} handlers after the merge: {_and(handlers)}"
-                fix = "a layer can't switch a probe's handler: keep the runtime's kind"
+                fix = "a layer that switches it lists in $retainKeys what stays"
                 yield Problem("ProbeHandlerConflict", text, path=at, fix=fix)
             elif value and not handlers:
                 text = f"{probe} has no handler"

@@ -11,23 +11,9 @@ from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 from typing import Any, Final
 
-__all__ = ["Trace", "leaves"]
+from ome.api.directives import MERGE_KEYS
 
-_KEYS: Final = {
-    "env": "name",
-    "volumes": "name",
-    "containers": "name",
-    "initContainers": "name",
-    "ephemeralContainers": "name",
-    "imagePullSecrets": "name",
-    "schedulingGates": "name",
-    "resourceClaims": "name",
-    "ports": "containerPort",
-    "volumeMounts": "mountPath",
-    "volumeDevices": "devicePath",
-    "hostAliases": "ip",
-    "topologySpreadConstraints": "topologyKey",
-}
+__all__ = ["Trace", "leaves"]
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -37,7 +23,7 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         for name, item in value.items():
             yield from leaves(item, _join(path, name))
     elif isinstance(value, list) and value and isinstance(value[0], dict):
-        key = _KEYS.get(path.rpartition(".")[2])
+        key = MERGE_KEYS.get(path.rpartition(".")[2])
         for at, item in enumerate(value):
             label = item.get(key) if key and isinstance(item, dict) else None
             yield from leaves(item, f"{path}[{at if label is None else label}]")
@@ -90,6 +76,12 @@ class Trace:
             for a, b, size in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
                 layers[b : b + size] = before[a : a + size]
         return layers
+
+    def claimed(self, layer: str, path: str, place: int) -> None:
+        """One word of a list is the layer's, whoever else had the same."""
+        layers = self._layers.get(path)
+        if isinstance(layers, list) and place < len(layers):
+            layers[place] = layer
 
     def filled(self, after: Any) -> None:
         """Placeholders were filled: values changed where they stand, and their layers stay."""

@@ -19,6 +19,8 @@ from ome.api import (
     Problem,
     ServingRuntime,
 )
+from ome.merging.directives import Report, problems_of, remove
+from ome.merging.schema import RUNTIME_SPEC
 from ome.resolution import refusals
 from ome.resolution.pinning import Pin, Unpinnable, pin, runtime_kind, runtime_of_revision
 from ome.resolution.revisions import revision_name, revision_name_fits
@@ -66,11 +68,11 @@ class Resolution:
         return self.selection is not None
 
     @property
-    def layers(self) -> list[tuple[str, Mapping[str, Any]]]:
-        """What the effective spec was merged from, weakest first, by name."""
+    def layers(self) -> list[tuple[ObjectRef, Mapping[str, Any]]]:
+        """What the effective spec was merged from, weakest first: objects with their own specs."""
         if self.pin is not None:
-            return [(f"ControllerRevision/{self.pin.revision}", self.spec)]
-        return [(str(each.ref), each.raw.get("spec") or {}) for each in self.chain]
+            return [(ObjectRef("ControllerRevision", "", self.pin.revision), self.spec)]
+        return [(each.ref, each.raw.get("spec") or {}) for each in self.chain]
 
 
 def resolve(snapshot: Snapshot, service: InferenceService) -> Resolution:
@@ -91,7 +93,7 @@ def resolve(snapshot: Snapshot, service: InferenceService) -> Resolution:
     if reference.get("autoSync") is False:
         found = _pinned(snapshot, service, reference, model)
     else:
-        found = _live(snapshot, service, reference, model)
+        found = _live(snapshot, service, reference, model, advisories)
     runtime, chain, merged, pinned = found
     model_name = model.name if model else None
     if merged.get("disabled") is True:
@@ -134,6 +136,7 @@ def _live(
     service: InferenceService,
     reference: Mapping[str, Any],
     model: Model | None,
+    advisories: list[Problem],
 ) -> _Found:
     """The named runtime with its chain. Raises Refused when there is none."""
     kind = runtime_kind(reference)
@@ -144,6 +147,7 @@ def _live(
     if effective.broken is not None:
         name = model.name if model else None
         raise refusals.broken_chain(service.ref, runtime.name, name, effective.broken)
+    advisories.extend(effective.unmatched)
     return runtime, effective.chain, effective.spec, None
 
 
@@ -194,7 +198,11 @@ def _choose(
     runtime = selection.runtime
     text = f"Runtime {runtime.name} will be auto-selected for model {model.name}"
     advisories.append(Problem("AutoSelected", text, service.ref))
-    own = runtime.raw.get("spec") or {}
+    own: Mapping[str, Any] = runtime.raw.get("spec") or {}
+    if runtime.has_directives:
+        report: Report = []
+        own = remove({}, own, RUNTIME_SPEC, report)[1]
+        advisories.extend(problems_of(report, runtime.ref))
     return Resolution(runtime, (runtime,), own, model, selection, advisories=tuple(advisories))
 
 

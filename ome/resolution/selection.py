@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ome.api import InferenceService, ObjectRef
+from ome.merging.directives import own_spec
 from ome.scoring.ranking import tie_break
 from ome.scoring.verdict import Request, Verdict, judge
 from ome.snapshot import Runtime, Snapshot
@@ -97,7 +98,7 @@ def _kept(snapshot: Snapshot, service: InferenceService, trigger: str) -> Select
         return None
     kind, namespace, name = (record.get(key) or "" for key in ("kind", "namespace", "name"))
     runtime = snapshot.runtime_of(ObjectRef(str(kind), str(namespace), str(name)))
-    if runtime is None or (runtime.raw.get("spec") or {}).get("disabled") is True:
+    if runtime is None or own_spec(runtime).get("disabled") is True:
         return None
     return Selection(runtime, record)
 
@@ -142,7 +143,7 @@ def explain(
     for ref in snapshot.runtime_index.visible(namespace):
         runtime = snapshot.runtime_of(ref)
         if runtime is not None:
-            yield judge(ref, runtime.raw.get("spec") or {}, model_spec, request)
+            yield judge(ref, own_spec(runtime), model_spec, request)
 
 
 def no_runtime_message(snapshot: Snapshot, service: InferenceService, model_spec: Json) -> str:

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from ome.api import ClusterServingRuntime, ObjectRef, ServingRuntime
+from ome.api import ClusterServingRuntime, ObjectRef, Problem, ServingRuntime
 from ome.merging.canonical import content_hash
+from ome.merging.directives import Report, problems_of
 from ome.merging.schema import RUNTIME_SPEC
-from ome.merging.strategic import merge_chain
+from ome.merging.strategic import merge, merge_settled
 
 __all__ = ["INHERIT_FROM", "MAX_CHAIN", "BrokenChain", "Effective", "Lineage", "Runtime"]
 
@@ -42,10 +43,29 @@ class Effective:
     chain: tuple[Runtime, ...]
     broken: BrokenChain | None = None
 
-    @cached_property
+    @property
     def spec(self) -> Mapping[str, Any]:
         """The specs merged from the root down. Shares unchanged parts with the runtimes."""
-        return merge_chain((runtime.raw.get("spec") or {} for runtime in self.chain), RUNTIME_SPEC)
+        return self._merged[0]
+
+    @property
+    def unmatched(self) -> tuple[Problem, ...]:
+        """A warning for every directive that found nothing to remove, by the runtime that has it."""
+        return self._merged[1]
+
+    @cached_property
+    def _merged(self) -> tuple[Mapping[str, Any], tuple[Problem, ...]]:
+        merged: Mapping[str, Any] = {}
+        unmatched: list[Problem] = []
+        for runtime in self.chain:
+            spec = runtime.raw.get("spec") or {}
+            if runtime.has_directives:
+                report: Report = []
+                merged = merge(merged, spec, RUNTIME_SPEC, report)
+                unmatched += problems_of(report, runtime.ref)
+            else:
+                merged = merge_settled(merged, spec, RUNTIME_SPEC)
+        return merged, tuple(unmatched)
 
     @cached_property
     def digest(self) -> str:

@@ -15,7 +15,10 @@ from ome.api import (
     parse,
     unknown_fields,
 )
+from ome.api.directives import has_directives
 from ome.merging.canonical import content_hash
+from ome.merging.directives import settled
+from ome.merging.schema import RUNTIME_SPEC
 
 __all__ = ["Revision", "read_revision"]
 
@@ -91,7 +94,7 @@ def read_revision(raw: Mapping[str, Any]) -> Revision | None:
         runtime=labels.get("ome.io/runtime-of", ""),
         kind=labels.get("ome.io/runtime-of-kind", ""),
         namespace=labels.get("ome.io/runtime-of-namespace", ""),
-        spec=data if isinstance(data, Mapping) else {},
+        spec=_spec(data),
         created=_text(metadata.get("creationTimestamp")),
         created_by=annotations.get("ome.io/created-by", ""),
         annotations=annotations,
@@ -110,3 +113,10 @@ def _texts(value: Any) -> dict[str, str]:
     if not isinstance(value, Mapping):
         return {}
     return {key: text for key, text in value.items() if isinstance(text, str)}
+
+
+def _spec(data: Any) -> Mapping[str, Any]:
+    """What a revision serves: OME writes none with directives, and in others they have nothing to act on."""
+    if not isinstance(data, Mapping):
+        return {}
+    return settled(data, RUNTIME_SPEC) if has_directives(data) else data

@@ -22,6 +22,7 @@ from ome.api import (
     ObjectRef,
     ServingRuntime,
 )
+from ome.merging.directives import own_spec
 from ome.scoring.index import RuntimeIndex
 from ome.snapshot.config import Config
 from ome.snapshot.lineage import Lineage, Runtime
@@ -160,7 +161,7 @@ class Snapshot:
         """Every runtime, compiled for selection; built when a service first needs it."""
         kinds = (ServingRuntime, ClusterServingRuntime)
         return RuntimeIndex(
-            (item.ref, item.raw.get("spec") or {})
+            (item.ref, own_spec(item))
             for kind in kinds
             for item in self._by_kind.get(kind, {}).values()
         )

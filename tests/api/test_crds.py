@@ -52,8 +52,10 @@ ALLOWED = {
     "items",
     "maxItems",
     "maxLength",
+    "maxProperties",
     "minItems",
     "minLength",
+    "minProperties",
     "minimum",
     "pattern",
     "properties",
@@ -75,8 +77,10 @@ def structural_faults(node: Node) -> Iterator[str]:
     if "x-kubernetes-int-or-string" in node:
         if "type" in node or node["anyOf"] != [{"type": "integer"}, {"type": "string"}]:
             yield "int-or-string with a type, or without its two alternatives"
-    elif "type" not in node or "anyOf" in node:
-        yield "no type, or alternatives"
+    elif "type" not in node:
+        yield "no type"
+    elif "anyOf" in node:
+        yield from alternative_faults(node)
     if "properties" in node and "additionalProperties" in node:
         yield "properties beside additionalProperties"
     if node.get("type") == "array" and "items" not in node:
@@ -86,6 +90,26 @@ def structural_faults(node: Node) -> Iterator[str]:
     if node.get("required") == []:
         yield "an empty list of required fields"
     yield from list_faults(node)
+
+
+def alternative_faults(node: Node) -> Iterator[str]:
+    """Alternatives may only say more about the values of fields that the node declares."""
+    for each in node["anyOf"]:
+        if unknown := each.keys() - {"required", "properties"}:
+            yield f"alternatives with {unknown}"
+        for name, field in each.get("properties", {}).items():
+            if name not in node["properties"] or field.keys() - {"minLength", "minimum"}:
+                yield f"alternatives that say what {name} is"
+
+
+def needed(node: Node) -> list[str] | None:
+    """The fields that an object must have unless it says with `$patch` what it removes."""
+    if "required" in node or "anyOf" not in node:
+        return node.get("required")
+    first, second = node["anyOf"]
+    assert second == {"required": ["$patch"]}
+    required: list[str] = first["required"]
+    return required
 
 
 def list_faults(node: Node) -> Iterator[str]:
@@ -122,6 +146,14 @@ def test_size(kind: str) -> None:
     assert len(render_crd(CRDS[kind], keep=True).encode()) < 200 * 1024
 
 
+def test_no_directive_stands_among_the_properties_of_a_crd() -> None:
+    """Helm and kubectl update CRDs with strategic merge patches, which would carry it out."""
+    for kind in KINDS:
+        for path, node in nodes(schema(kind)):
+            found = [name for name in node.get("properties", {}) if name.startswith("$")]
+            assert found == [], path
+
+
 def test_the_structural_check_finds_faults() -> None:
     bad = {
         "type": "array",
@@ -134,6 +166,12 @@ def test_the_structural_check_finds_faults() -> None:
         "list key c is not a scalar field",
     ]
     assert len(list(structural_faults(bad["items"]))) == 2  # type: ignore[arg-type]
+    typed = {"properties": {"a": {"type": "string"}, "b": {}}, "maximum": 1}
+    assert list(structural_faults({"type": "object", "properties": {}, "anyOf": [typed]})) == [
+        "alternatives with {'maximum'}",
+        "alternatives that say what a is",
+        "alternatives that say what b is",
+    ]
 
 
 NAMES = [
@@ -227,7 +265,8 @@ FACTS: list[tuple[str, str, str, Any]] = [
 
 @pytest.mark.parametrize(("kind", "path", "keyword", "value"), FACTS)
 def test_facts(kind: str, path: str, keyword: str, value: Any) -> None:
-    assert at(kind, path).get(keyword) == value
+    node = at(kind, path)
+    assert (needed(node) if keyword == "required" else node.get(keyword)) == value
 
 
 def test_a_service_has_no_ephemeral_containers() -> None:

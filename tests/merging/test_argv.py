@@ -50,6 +50,7 @@ KNOWN = Dialect(
         (["--quiet"], ["word"], ["word", "--quiet"]),
         (["--a=1"], ["--a=2", "--a=3"], ["--a=3"]),
         (["-"], ["--a=2"], ["-", "--a=2"]),
+        (["--", "--a"], ["--a"], ["--a", "--", "--a"]),
     ],
 )
 def test_override(args: list[str], overrides: list[str], expected: list[str]) -> None:

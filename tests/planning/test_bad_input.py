@@ -55,8 +55,9 @@ CHAT = "InferenceService/demo/chat: "
             {**runner(), "volumes": [{"name": "v", "emptyDir": {"medium": "Memory"}}]},
             {"volumes": [{"name": "v", "hostPath": {"path": "/x"}}]},
             POD
-            + 'volumes[v]: volume "v" has 2 sources after the merge: emptyDir and hostPath; a layer '
-            "can't switch a volume's source: use another name for the new volume",
+            + 'volumes[v]: volume "v" has 2 sources after the merge: ClusterServingRuntime/rt sets '
+            "volumes[v].emptyDir, InferenceService/demo/chat sets volumes[v].hostPath; to switch, "
+            "InferenceService/demo/chat lists what stays: $retainKeys: [name, hostPath] in volumes[v]",
             id="a volume with two sources after merge",
         ),
         pytest.param(
@@ -150,7 +151,10 @@ CHAT = "InferenceService/demo/chat: "
             {"runner": {"env": [{"name": "A", "value": "x"}]}},
             POD
             + 'containers[ome-container].env[A]: variable "A" has both value and valueFrom after the '
-            "merge; a layer can't switch a variable's source: use another name",
+            "merge: ClusterServingRuntime/rt sets containers[ome-container].env[A].valueFrom, "
+            "InferenceService/demo/chat sets containers[ome-container].env[A].value; to switch, "
+            "InferenceService/demo/chat lists what stays: $retainKeys: [name, value] in "
+            "containers[ome-container].env[A]",
             id="a variable with value and source",
         ),
         pytest.param(
@@ -158,7 +162,10 @@ CHAT = "InferenceService/demo/chat: "
             {"runner": {"readinessProbe": {"tcpSocket": {"port": 80}}}},
             POD
             + "containers[ome-container].readinessProbe: readinessProbe has 2 handlers after the "
-            "merge: httpGet and tcpSocket; a layer can't switch a probe's handler: keep the runtime's kind",
+            "merge: ClusterServingRuntime/rt sets containers[ome-container].readinessProbe.httpGet, "
+            "InferenceService/demo/chat sets containers[ome-container].readinessProbe.tcpSocket; to switch, "
+            "InferenceService/demo/chat lists what stays: $retainKeys: [tcpSocket] in "
+            "containers[ome-container].readinessProbe",
             id="a probe with two handlers",
         ),
         pytest.param(

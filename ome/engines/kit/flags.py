@@ -45,7 +45,10 @@ class ParserRules:
     pipeline: tuple[str, ...] = NULL_DIALECT.pipeline
 
     def dialect(
-        self, arity: Mapping[str, Arity] | None = None, repeatable: frozenset[str] = frozenset()
+        self,
+        arity: Mapping[str, Arity] | None = None,
+        repeatable: frozenset[str] = frozenset(),
+        aliases: Mapping[str, str] | None = None,
     ) -> Dialect:
         """The dialect of these rules, with the flags that are given."""
         return Dialect(
@@ -57,6 +60,7 @@ class ParserRules:
             underscores=self.underscores,
             glued=self.glued,
             dotted=self.dotted,
+            aliases=aliases or {},
         )
 
     def split(self, flag: str) -> tuple[str, str]:
@@ -201,7 +205,12 @@ class FlagTable:
         repeatable = {
             text for one in known for text, option in one.by_spelling.items() if option.repeatable
         }
-        return self.rules.dialect({**self._all, **own}, frozenset(repeatable))
+        aliases: dict[str, str] = {}
+        for one in known:
+            for option in one.options:
+                for text in option.spellings:
+                    aliases.setdefault(text, option.spellings[0])
+        return self.rules.dialect({**self._all, **own}, frozenset(repeatable), aliases)
 
     def has(self, flag: str) -> bool:
         """Whether any release takes a flag."""
