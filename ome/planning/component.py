@@ -57,11 +57,15 @@ class Component:
 
 
 def build_component(
-    context: ServiceContext, name: str, provenance: dict[str, tuple[Any, str]] | None = None
+    context: ServiceContext,
+    name: str,
+    provenance: dict[str, tuple[Any, str]] | None = None,
+    removals: dict[str, str] | None = None,
 ) -> Component:
     """Merge, edit and check one declared component. Raises ComponentRefused.
 
-    With a `provenance` mapping, fills it with the value and the layer of every leaf.
+    With a `provenance` mapping, fills it with the value and the layer of every leaf, and `removals` with
+    the layer that removed one.
     """
     trace = Trace() if provenance is not None else None
     settings = _merge(context, name, trace)
@@ -89,6 +93,8 @@ def build_component(
         prefix = f"{part}." if part else ""
         provenance.update(trace.result())
         provenance.update({prefix + path: leaf for path, leaf in pod_trace.result().items()})
+        if removals is not None:
+            removals.update({**trace.removed(), **pod_trace.removed()})
     return Component(
         name=name,
         object_name=component_name(context.service.name, name),

@@ -29,7 +29,7 @@ _COMPONENTS: Final = ("engine", "decoder", "router")
 @dataclass(frozen=True, slots=True)
 class FieldChange:
     """One field of one rendered object. A value is None where the field isn't there; `cause` is the
-    layer that sets it now (or set it, when it is gone)."""
+    layer that sets it now (when it is gone, the one that removes it, or else the one that set it)."""
 
     object: str
     path: str
@@ -151,6 +151,8 @@ def _cause_of(
         if added or not gone:
             return _cause(second, component, path, added or range(len(now)))
         return _cause(first, component, path, gone)
+    if not is_there and (layer := _remover(second, component, path)):
+        return layer
     value, source = (now, second) if is_there else (was, first)
     words = range(len(value)) if isinstance(value, tuple) else None
     return _cause(source, component, path, words)
@@ -169,6 +171,12 @@ def _cause(rendered: Plan, component: str, path: str, words: Sequence[int] | Non
         if found:
             return " and ".join(dict.fromkeys(found))
     return "InferenceService" if component not in _COMPONENTS else "OME"
+
+
+def _remover(rendered: Plan, component: str, path: str) -> str:
+    """The layer that removes a field that lower layers set; "" when none does."""
+    removals = rendered.removals.get(component, {})
+    return next((removals[each] for each in _places(path) if each in removals), "")
 
 
 def _places(path: str) -> Iterator[str]:

@@ -84,7 +84,8 @@ class Plan:
     `effects` are writes that come before everything else. `status` are fields of the service's status that
     the plan decides. `denial` is what admission would refuse
     the service with. `provenance` is there only when asked for: by component, for every leaf of its
-    pod and settings, the value and the layer that set it.
+    pod and settings, the value and the layer that set it; `removals` are the layers of what directives and
+    edits took away.
     """
 
     service: ObjectRef
@@ -98,6 +99,7 @@ class Plan:
     requeue_after: float | None = None
     status: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Provenance] = field(default_factory=dict)
+    removals: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def objects(self) -> Iterator[Json]:
         """The objects to apply, in order."""

@@ -142,6 +142,7 @@ class _ServicePlan:
     def __init__(self, context: ServiceContext, *, provenance: bool) -> None:
         self._context = context
         self._provenance: dict[str, dict[str, tuple[Any, str]]] | None = {} if provenance else None
+        self._removals: dict[str, dict[str, str]] = {}
         self._actions: dict[str, Action] = {}
         self._parts: dict[str, Component] = {}
         self._events: list[Event] = []
@@ -172,6 +173,7 @@ class _ServicePlan:
             warnings=tuple(dict.fromkeys(context.warnings)),
             decision=_decision(context.resolution, context.fits),
             provenance=dict[str, Provenance](self._provenance or {}),
+            removals=self._removals,
         )
 
     def _advise(self) -> None:
@@ -188,8 +190,9 @@ class _ServicePlan:
 
     def _component(self, name: str) -> Action:
         leaves: dict[str, tuple[Any, str]] | None = None if self._provenance is None else {}
+        removals: dict[str, str] = {}
         try:
-            part = build_component(self._context, name, leaves)
+            part = build_component(self._context, name, leaves, removals)
         except ComponentRefused as refused:
             problems = tuple(replace(item, ref=self._context.ref) for item in refused.problems)
             self._events.append(Event("Warning", refused.reason, problems[0].message))
@@ -197,6 +200,7 @@ class _ServicePlan:
         self._parts[name] = part
         if self._provenance is not None and leaves is not None:
             self._provenance[name] = leaves
+            self._removals[name] = removals
         return Apply(tuple(_raw_objects(self._context, part)))
 
     def _ingress(self) -> Action:

@@ -45,6 +45,7 @@ class Trace:
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
         self._layers: dict[str, Any] = {}
+        self._removed: dict[str, str] = {}
 
     def merged(self, layer: str, overlay: Any, after: Any, at: str = "") -> None:
         """`overlay` was merged in and gave `after`."""
@@ -58,6 +59,7 @@ class Trace:
         new = dict(leaves(after, at)) if after is not None else {}
         for path in [p for p in self._values if _is_under(p, at) and p not in new]:
             del self._values[path], self._layers[path]
+            self._removed[path] = layer
         for path, value in new.items():
             old = self._values.get(path, _MISSING)
             if old == value:
@@ -67,6 +69,7 @@ class Trace:
             else:
                 self._layers[path] = layer
             self._values[path] = value
+            self._removed.pop(path, None)
 
     def _align(self, path: str, old: Any, new: tuple[Any, ...], layer: str) -> list[str]:
         """Layers word by word: words that stayed keep theirs."""
@@ -99,6 +102,8 @@ class Trace:
 
     def moved(self, source: str, target: str) -> None:
         """What stood under `source` now stands under `target`."""
+        for path in [p for p in self._removed if _is_under(p, source)]:
+            self._removed[target + path[len(source) :]] = self._removed.pop(path)
         for path in [p for p in self._values if _is_under(p, source)]:
             new = target + path[len(source) :]
             value, layer = self._values.pop(path), self._layers.pop(path)
@@ -108,6 +113,9 @@ class Trace:
     def take(self, part: str, fields: frozenset[str]) -> Trace:
         """Split off the leaves of one pod: those under `part`, or those of the fields named."""
         taken = Trace()
+        taken._removed = {
+            path.removeprefix(f"{part}."): layer for path, layer in self._removed.items()
+        }
         for path in list(self._values):
             if part:
                 if not _is_under(path, part):
@@ -120,6 +128,10 @@ class Trace:
             taken._values[new] = self._values.pop(path)
             taken._layers[new] = self._layers.pop(path)
         return taken
+
+    def removed(self) -> dict[str, str]:
+        """Path → layer of the leaves that were there and that a layer removed."""
+        return {path: layer for path, layer in self._removed.items() if path not in self._values}
 
     def result(self) -> dict[str, tuple[Any, str]]:
         """Path → (value, layer), sorted; words of a plain list one by one (`args[3]`)."""

@@ -12,6 +12,7 @@ from typing import Any, Final
 from ome.api import InferenceService, ObjectRef, ServingRuntime
 from ome.merging.canonical import content_hash
 from ome.merging.container import merge_component
+from ome.merging.directives import own_spec
 from ome.planning.context import COMPONENTS
 from ome.planning.modes import VIRTUAL, ModeSource, mode_of
 from ome.reports.evidence import Evidence, Source
@@ -130,7 +131,7 @@ def _chosen(
     if selection is None:
         return _nothing("NotFound", model)
     runtime = selection.runtime
-    own = runtime.raw.get("spec") or {}
+    own = own_spec(runtime)
     found = Live(
         "Selected", runtime.name, runtime.ref, runtime, own, content_hash(own), model=model
     )

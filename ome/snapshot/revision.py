@@ -116,7 +116,7 @@ def _texts(value: Any) -> dict[str, str]:
 
 
 def _spec(data: Any) -> Mapping[str, Any]:
-    """What a revision serves: OME writes none with directives, and in others they have nothing to act on."""
+    """What a revision serves. OME writes none with directives; in others they find nothing."""
     if not isinstance(data, Mapping):
         return {}
     return settled(data, RUNTIME_SPEC) if has_directives(data) else data

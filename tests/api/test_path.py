@@ -16,6 +16,8 @@ from ome.api.path import field_path
         (("limits", "nvidia.com/gpu"), "limits[nvidia.com/gpu]"),
         (("labels", "my-key_2"), "labels.my-key_2"),
         (("labels", ""), "labels[]"),
+        (("env", 0, "$patch"), "env[0].$patch"),
+        (("$deleteFromPrimitiveList/args",), "[$deleteFromPrimitiveList/args]"),
         (("labels", 1, "[key]"), "labels[1]"),
     ],
 )

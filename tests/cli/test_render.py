@@ -345,3 +345,46 @@ def test_a_recorded_choice_counts_only_when_asked_for(
     served = {**asked, "status": {"runtimeSelection": record}}
     assert chosen(old, better, wanted, served)[0] == "better"
     assert chosen(old, better, wanted, served, flags=("--from-status",))[0] == "old"
+
+
+def test_the_example_of_directives(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "render", "-f", EXAMPLES / "merging")
+    assert (code, err) == (0, "")
+    template = next(yaml.safe_load_all(out))["spec"]["template"]["spec"]
+    (runner,) = template["containers"]
+    assert runner["args"][3:] == ["--max-running-requests", "64", "--enable-metrics"]
+    assert "env" not in runner
+    assert "livenessProbe" not in runner
+    assert template["volumes"] == [{"name": "cache", "hostPath": {"path": "/data/cache"}}]
+    assert template["nodeSelector"] == {"pool": "l40s"}
+
+
+def test_a_runtimes_directive_that_finds_nothing_is_warned_about_once(
+    capsys: pytest.CaptureFixture[str], file: Path
+) -> None:
+    runtime = RUNTIME + "    nodeSelector: {$patch: delete}\n    volumez: []\n"
+    file.write_text(runtime + service("one") + service("two"))
+    _, out, err = run(capsys, "render", "-f", file)
+    assert "$patch" not in out
+    lines = [line for line in err.splitlines() if "$patch" in line]
+    assert lines == [
+        "Warning: ClusterServingRuntime/rt: spec.engineConfig.nodeSelector.$patch: $patch: delete finds "
+        "nothing to delete: no lower layer sets it; remove it, or correct what it names"
+    ]
+    assert (
+        'spec.engineConfig.volumez: unknown field, the API server drops it; did you mean "volumes"?'
+        in err
+    )
+
+
+def test_a_directive_that_is_none_has_its_place(
+    capsys: pytest.CaptureFixture[str], file: Path
+) -> None:
+    file.write_text(RUNTIME + "    nodeSelector: {$patch: gone}\n" + service("one"))
+    code, _, err = run(capsys, "render", "-f", file)
+    assert code == 2
+    assert err == (
+        f"error: {file}: document 1, line 7: ClusterServingRuntime/rt: "
+        'spec.engineConfig.nodeSelector.$patch: $patch must be delete or replace, not "gone"; delete takes '
+        "away what lower layers set, replace takes only what stands here\n"
+    )

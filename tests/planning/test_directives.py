@@ -581,7 +581,7 @@ def test_a_removal_reads_as_one_in_a_diff() -> None:
     (change,) = diff(snapshot({}), snapshot(after), Engines())
     found = {(each.field, each.cause) for each in change.fields}
     assert found == {
-        ("containers[ome-container].env[A].name", "ClusterServingRuntime/rt"),
-        ("containers[ome-container].env[A].value", "ClusterServingRuntime/rt"),
+        ("containers[ome-container].env[A].name", "InferenceService"),
+        ("containers[ome-container].env[A].value", "InferenceService"),
         ("containers[ome-container].args", "InferenceService"),
     }
