@@ -33,12 +33,24 @@ ODD = st.one_of(
     st.sampled_from(
         [[], {}, [None], [{}], {"name": "x"}, {"": ""}, [["x"]], {"a": None}, [1, "x"]]
     ),
+    st.sampled_from(
+        [
+            "delete",
+            "replace",
+            ["name", "image"],
+            {"$patch": "delete"},
+            [{"$patch": "replace"}],
+            [{"name": "ome-container", "$patch": "delete"}],
+            [{"unset": "--tp-size"}, {"set": {"name": "--a", "value": "b"}}, {"append": ["x"]}],
+        ]
+    ),
     st.sampled_from([[{"name": "ome-container"}], [{"name": "a"}, {"name": "a"}], {"size": None}]),
 )
 EXTRA = st.sampled_from(
     "leader worker runner env volumes volumeMounts containers initContainers ports resources args command "
     "minReplicas maxReplicas autoscaler annotations labels affinity acceleratorOverride nodeSelector "
     "acceleratorSelector deploymentMode decoder router model runtime status minAvailable hostNetwork config "
+    "$patch $retainKeys $deleteFromPrimitiveList/args $setElementOrder/env $x argsPatch "
     "readinessProbe schedulerName supportedModelFormats modelSizeRange disabled storage".split()
 )
 

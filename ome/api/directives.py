@@ -8,6 +8,7 @@ docs/merging.md for what is offered.
 
 from __future__ import annotations
 
+import json
 import marshal
 import re
 from collections.abc import Iterator, Mapping
@@ -114,7 +115,7 @@ def without_directives(value: Any) -> Any:
         return [
             without_directives(item)
             for item in value
-            if not (isinstance(item, dict) and PATCH in item)
+            if not (isinstance(item, dict) and item.get(PATCH) is not None)
         ]
     return value
 
@@ -148,7 +149,7 @@ def _in_object(value: Mapping[str, Any], path: _Path) -> Iterator[_Fault]:
     """The faults of an object that merges field by field."""
     is_map = path[-1] in _MAPS
     for name, item in value.items():
-        if isinstance(name, str) and name[:1] == "$":
+        if isinstance(name, str) and name[:1] == "$" and item is not None:
             yield from _of_directive(name, item, value, path, is_map=is_map)
     if value.get(PATCH) == DELETE:
         return
@@ -273,4 +274,4 @@ def _is_list_of(value: Any, kind: Any) -> bool:
 def _shown(value: Any) -> str:
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list with other items"
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    return json.dumps(value, ensure_ascii=False)

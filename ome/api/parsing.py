@@ -77,7 +77,7 @@ def parse(raw: dict[str, Any]) -> ApiObject:
         wrong = [each for each in details if not (patched and _is_excused(each, raw))]
         faults = [*(_problem(each, raw) for each in wrong), *faults]
         if not faults:
-            read = kind.model_validate(without_directives(raw))
+            read = kind.model_validate({**raw, "spec": without_directives(raw["spec"])})
     if faults:
         raise InvalidObject(*faults)
     read._raw = raw
@@ -111,6 +111,8 @@ def _is_excused(detail: ErrorDetails, raw: dict[str, Any]) -> bool:
     """Whether the type finds fault with a directive, or with what an object that only removes
     leaves out."""
     path = [step for step in detail["loc"] if step != "[key]"]
+    if path[:1] != ["spec"]:
+        return False
     if any(is_directive(step) for step in path):
         return True
     if detail["type"] != "missing":
@@ -120,7 +122,7 @@ def _is_excused(detail: ErrorDetails, raw: dict[str, Any]) -> bool:
         holder = holder[step]
     in_list = len(path) > 1 and isinstance(path[-2], int)
     return isinstance(holder, dict) and (
-        PATCH in holder if in_list else holder.get(PATCH) == DELETE
+        holder.get(PATCH) is not None if in_list else holder.get(PATCH) == DELETE
     )
 
 

@@ -57,7 +57,7 @@ def fold(component: Component, scheduler: str | None) -> dict[str, Any]:
         if not folded.get("schedulerName"):
             folded["schedulerName"] = scheduler
         for part in ("leader", "worker"):
-            if part in folded and not folded[part].get("schedulerName"):
+            if isinstance(folded.get(part), dict) and not folded[part].get("schedulerName"):
                 folded[part] = {**folded[part], "schedulerName": scheduler}
     return folded
 

@@ -167,7 +167,7 @@ def _texts(values: list[Any]) -> list[str]:
 
 
 def _is_special(item: Any) -> bool:
-    return isinstance(item, dict) and PATCH in item
+    return isinstance(item, dict) and item.get(PATCH) is not None
 
 
 def _keyed(old: Any, new: list[Any], node: Keyed, path: _Path, report: Report) -> _Sides:

@@ -12,6 +12,8 @@ import pytest
 from ome.api import InvalidObject, dump, parse, unknown_fields
 from ome.api.crds import crds
 from ome.api.directives import has_directives, without_directives
+from ome.merging.schema import CONTAINER as CONTAINER_SCHEMA
+from ome.merging.strategic import merge
 
 Make = Callable[..., dict[str, Any]]
 Json = dict[str, Any]
@@ -390,6 +392,22 @@ def test_operations_that_are_none(operation: Any, text: str, make: Make) -> None
     (problem,) = caught.value.problems
     assert str(problem).endswith(f"spec.engine.runner.argsPatch[1]: {text}")
     assert problem.code == "SchemaInvalid"
+
+
+def test_a_null_directive_counts_as_absent(make: Make) -> None:
+    engine = {
+        "runner": {"$patch": None, "env": [{"name": "A", "$patch": None}], "$retainKeys": None}
+    }
+    read = parse(make(SERVICE, {"engine": engine}))
+    merged = merge({"env": [{"name": "A", "value": "1"}]}, engine["runner"], CONTAINER_SCHEMA)
+    assert merged == {"env": [{"name": "A", "value": "1"}]}
+    assert read.has_directives
+
+
+def test_no_directive_excuses_what_is_outside_of_spec(make: Make) -> None:
+    with pytest.raises(InvalidObject) as caught:
+        parse({**make(SERVICE, {"engine": {}}), "metadata": GONE})
+    assert [str(each) for each in caught.value.problems] == ["metadata.name: required"]
 
 
 def test_what_holds_directives() -> None:
