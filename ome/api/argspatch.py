@@ -22,7 +22,10 @@ ARGS_PATCH_SCHEMA: Final[dict[str, Any]] = {
             "append": {"type": "array", "items": {"type": "string"}, "minItems": 1},
             "set": {
                 "type": "object",
-                "properties": {"name": {"type": "string"}, "value": {"type": "string"}},
+                "properties": {
+                    "name": {"type": "string"},
+                    "value": {"type": "string", "minLength": 1},
+                },
                 "required": ["name"],
             },
             "unset": {"type": "string"},
@@ -59,6 +62,9 @@ def _check_set(value: object) -> None:
     _check_flag("set.name", value["name"])
     if not isinstance(value.get("value"), str | None):
         raise _fault("set.value must be a string", "quote it")
+    if value.get("value") == "":  # it would say nothing, as everywhere in a layer
+        fix = "leave value out for a bare flag, or append the flag with ="
+        raise _fault("set.value must not be empty", fix)
 
 
 def _check_unset(value: object) -> None:

@@ -377,6 +377,10 @@ OPERATIONS: list[tuple[Any, str]] = [
     ),
     ({"set": {"name": "a b"}}, f"set.name must be a flag; {FLAG}"),
     ({"set": {"name": "--a", "value": 8}}, "set.value must be a string; quote it"),
+    (
+        {"set": {"name": "--a", "value": ""}},
+        "set.value must not be empty; leave value out for a bare flag, or append the flag with =",
+    ),
     ({"append": "x"}, "append must be a list of words, at least one; quote numbers and booleans"),
     ({"append": [8]}, "append must be a list of words, at least one; quote numbers and booleans"),
     ({"append": []}, "append must be a list of words, at least one; quote numbers and booleans"),
