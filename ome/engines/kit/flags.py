@@ -16,7 +16,16 @@ from typing import Any, Final
 from ome.engines.kit.versions import order_of
 from ome.merging.argv import NULL_DIALECT, Arity, Dialect
 
-__all__ = ["AmbiguousFlag", "FlagTable", "Hints", "Option", "ParserRules", "Release", "read_table"]
+__all__ = [
+    "AmbiguousFlag",
+    "Exclusive",
+    "FlagTable",
+    "Hints",
+    "Option",
+    "ParserRules",
+    "Release",
+    "read_table",
+]
 
 _ARITIES: Final = {
     "none": Arity.SWITCH,
@@ -145,19 +154,26 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
+class Exclusive:
+    """Alternatives, each a list of flags: from a version on, the server stops at flags of two of them."""
+
+    since: str
+    alternatives: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Hints:
     """What people need to know of flags beside what the parser does.
 
     `short`: what is meant by an abbreviation that people take for a flag. `instead`: what to do in
     place of a flag that is deprecated or gone. `unparsed`: flags that are taken out before the parser
-    sees them. `exclusive`: groups of alternatives, each a list of flags; the server stops when flags
-    of two alternatives of a group are given.
+    sees them. `exclusive`: flags that can't be given together.
     """
 
     short: Mapping[str, str] = field(default_factory=dict)
     instead: Mapping[str, str] = field(default_factory=dict)
     unparsed: frozenset[str] = frozenset()
-    exclusive: tuple[tuple[tuple[str, ...], ...], ...] = ()
+    exclusive: tuple[Exclusive, ...] = ()
 
 
 class FlagTable:
@@ -258,5 +274,8 @@ def _hints(data: Mapping[str, Any]) -> Hints:
         short=data.get("short", {}),
         instead=data.get("instead", {}),
         unparsed=frozenset(data.get("unparsed", ())),
-        exclusive=tuple(tuple(map(tuple, group)) for group in data.get("exclusive", ())),
+        exclusive=tuple(
+            Exclusive(group["since"], tuple(map(tuple, group["alternatives"])))
+            for group in data.get("exclusive", ())
+        ),
     )
