@@ -264,6 +264,28 @@ def test_override_is_idempotent(args: list[str], overrides: list[str]) -> None:
     assert override(once, overrides) == once
 
 
+loose_words = st.sampled_from(
+    [
+        "--tp_size",
+        "--tp-size=1",
+        "--tp_s",
+        "--la_bel",
+        "--label=x",
+        "-n4",
+        "-tp",
+        "--a.b",
+        "--a.b=1",
+        "m",
+    ]
+)
+
+
+@given(st.lists(loose_words, min_size=1, max_size=8), st.lists(loose_words, max_size=8))
+def test_override_is_idempotent_under_looser_rules(args: list[str], overrides: list[str]) -> None:
+    once = override(args, overrides, LOOSE)
+    assert override(once, overrides, LOOSE) == once
+
+
 @given(argvs, argvs)
 def test_override_touches_nothing_else(args: list[str], overrides: list[str]) -> None:
     wanted = {group.key or group.words[0] for group in parse(overrides)}
