@@ -9,6 +9,7 @@ from ome.engines import (
     Dialect,
     EngineInfo,
     Finding,
+    Geometry,
     PodView,
     Profile,
     hookimpl,
@@ -17,6 +18,7 @@ from ome.engines.kit import PROMETHEUS, http_probes
 from ome_engine_vllm.detect import detect
 from ome_engine_vllm.findings import find
 from ome_engine_vllm.flags import TABLE
+from ome_engine_vllm.geometry import geometry_of
 
 
 @hookimpl
@@ -47,3 +49,9 @@ def ome_profiles() -> list[Profile]:
 def ome_findings(view: PodView) -> list[Finding]:
     """What fails or hurts in a pod that runs vLLM."""
     return find(view)
+
+
+@hookimpl
+def ome_geometry(view: PodView) -> Geometry | None:
+    """How vLLM spreads the model in a pod."""
+    return geometry_of(view)

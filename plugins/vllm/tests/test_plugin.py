@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from ome.engines import CONTRACT, Arity, Basis, Container, Detection, Dialect, EngineInfo, PodView
+from ome.engines import (
+    CONTRACT,
+    Arity,
+    Basis,
+    Container,
+    Detection,
+    Dialect,
+    EngineInfo,
+    Geometry,
+    PodView,
+)
 from ome.engines.engines import Engine, Engines, register
 from ome.engines.kit import PROMETHEUS
 from ome_engine_vllm import plugin
@@ -44,6 +54,7 @@ def test_hook_ome_profiles(engine: Engine) -> None:
 def test_hook_ome_findings(engine: Engine) -> None:
     container = {"name": "x", "image": SERVER.image, "command": ["vllm", "serve"]}
     view = PodView("engine", container, {"containers": [container]}, 0, Detection(Basis.COMMAND))
-    findings, problems = Engines([engine]).findings(engine, view)
-    assert problems == []
-    assert [finding.code for finding in findings] == ["VLLMModel"]
+    found = Engines([engine]).inspect(engine, view, measure=True)
+    assert found.problems == ()
+    assert [finding.code for finding in found.findings] == ["VLLMModel"]
+    assert found.geometry == Geometry(1, 1, 1)
