@@ -210,7 +210,8 @@ class Conformance:
             dialect = self._dialect()
             after = set_value(rewrite.before, dialect.tensor, rewrite.size, dialect)
             assert after == list(rewrite.after), rewrite
-            assert set_value(after, dialect.tensor, rewrite.old, dialect) == list(rewrite.before)
+            back = set_value(after, dialect.tensor, rewrite.old, dialect)
+            assert back == list(rewrite.before), rewrite
 
     def test_probes_are_valid(self) -> None:
         """Kubernetes takes the probes of every profile."""

@@ -9,6 +9,7 @@ the spellings that turn it off. `hints` is written by hand; see `Hints`.
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -103,6 +104,7 @@ class Release:
     options: tuple[Option, ...]
     rules: ParserRules = field(default_factory=ParserRules)
     by_spelling: Mapping[str, Option] = field(init=False, repr=False)
+    _sorted: tuple[str, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         found = {
@@ -111,6 +113,7 @@ class Release:
             for text in (*option.spellings, *option.opposites)
         }
         object.__setattr__(self, "by_spelling", found)
+        object.__setattr__(self, "_sorted", tuple(sorted(found)))
 
     def option_of(self, flag: str) -> Option | None:
         """What this release takes a flag for, None if it refuses it. Raises AmbiguousFlag."""
@@ -126,12 +129,13 @@ class Release:
         return next(iter(fitting.values()), None)
 
     def _beginning_with(self, name: str) -> dict[str, Option]:
-        is_long = name.startswith("--")
-        return {
-            text: one
-            for text, one in self.by_spelling.items()
-            if text.startswith(name) and text.startswith("--") is is_long
-        }
+        found: dict[str, Option] = {}
+        for text in self._sorted[bisect_left(self._sorted, name) :]:
+            if not text.startswith(name):
+                break
+            if text.startswith("--") is name.startswith("--"):
+                found[text] = self.by_spelling[text]
+        return found
 
     def glued_value(self, flag: str) -> str | None:
         """The value that a flag of one letter has in the same word, None if it has none there."""
