@@ -151,10 +151,9 @@ class Engines:
         by_name: dict[str, Engine] = {}
         failed = list(errors)
         for engine in engines:
-            if engine.name in by_name:
-                other = by_name[engine.name].distribution
-                text = f'the engine name "{engine.name}" is already taken by {other}'
-                failed.append(LoadError(engine.name, engine.distribution, text))
+            clash = _clash(engine, by_name)
+            if clash:
+                failed.append(LoadError(engine.name, engine.distribution, clash))
             else:
                 by_name[engine.name] = engine
         self._engines = dict(sorted(by_name.items()))
@@ -167,7 +166,7 @@ class Engines:
 
     @property
     def profiles(self) -> Mapping[str, Profile]:
-        """Every profile by name."""
+        """Every profile by name. Engines may share one, so what they call alike is the same."""
         return {profile.name: profile for engine in self for profile in engine.profiles}
 
     def recognise(self, container: Container) -> Recognised:
@@ -299,6 +298,18 @@ def _is_geometry(answer: object) -> bool:
     return all(each is None or (type(each) is int and each > 0) for each in counts) and all(
         each is None or (isinstance(each, int | float) and 0 < each < 64) for each in shares
     )
+
+
+def _clash(engine: Engine, others: Mapping[str, Engine]) -> str:
+    """What an engine calls like another and isn't the same: itself, or a profile; "" for nothing."""
+    if engine.name in others:
+        return f'the engine name "{engine.name}" is already taken by {others[engine.name].distribution}'
+    for other in others.values():
+        known = {profile.name: profile for profile in other.profiles}
+        for profile in engine.profiles:
+            if known.get(profile.name, profile) != profile:
+                return f'its profile "{profile.name}" differs from that of {other.distribution}'
+    return ""
 
 
 def _is_sound(finding: object) -> bool:

@@ -107,7 +107,8 @@ class PodView:
     """A rendered pod as a plugin sees it: JSON data that it must not change.
 
     `container` is the container that was recognised, `pod` the whole pod spec, `component` engine,
-    decoder or router, `accelerators` the accelerators of the container.
+    decoder or router, `accelerators` the accelerators of the container, `service` the name of the
+    InferenceService.
     """
 
     component: str
@@ -115,6 +116,7 @@ class PodView:
     pod: Mapping[str, Any]
     accelerators: int
     detection: Detection
+    service: str = ""
 
 
 @dataclass(frozen=True, slots=True)

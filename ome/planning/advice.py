@@ -50,7 +50,8 @@ def advise(
     if recognised.engine is not None and recognised.detection is not None:
         names = context.snapshot.config.accelerator_resources
         count = count_accelerators(container, names)
-        view = PodView(component, container, pod, count, recognised.detection)
+        name = context.service.name
+        view = PodView(component, container, pod, count, recognised.detection, name)
         model = context.model_spec if component != "router" else None
         inspection = context.engines.inspect(recognised.engine, view, measure=model is not None)
         problems.extend(_problems(inspection, where))

@@ -207,10 +207,11 @@ class Conformance:
     def test_parallelism_is_rewritten_in_place(self) -> None:
         """The first documented spelling gets the value; writing the old value gives the old list."""
         for rewrite in self.rewrites:
-            spellings = self._dialect().tensor
-            after = set_value(rewrite.before, spellings, rewrite.size)
+            dialect = self._dialect()
+            after = set_value(rewrite.before, dialect.tensor, rewrite.size, dialect)
             assert after == list(rewrite.after), rewrite
-            assert set_value(after, spellings, rewrite.old) == list(rewrite.before), rewrite
+            back = set_value(after, dialect.tensor, rewrite.old, dialect)
+            assert back == list(rewrite.before), rewrite
 
     def test_probes_are_valid(self) -> None:
         """Kubernetes takes the probes of every profile."""

@@ -151,6 +151,20 @@ def test_hook_ome_profiles() -> None:
         engine("b", ome_profiles=lambda: ["p"])
 
 
+def test_engines_share_a_profile_that_is_the_same_in_all() -> None:
+    def of(path: str) -> list[Profile]:
+        return [Profile("p", annotations={"path": path})]
+
+    same = [engine(name, ome_profiles=lambda: of("/a")) for name in ("a", "b")]
+    other = engine("c", ome_profiles=lambda: of("/b"))
+    engines = Engines([*same, other])
+    assert [item.name for item in engines] == ["a", "b"]
+    assert engines.profiles["p"].annotations == {"path": "/a"}
+    assert [(error.name, error.message) for error in engines.errors] == [
+        ("c", 'its profile "p" differs from that of ome-engine-a')
+    ]
+
+
 def test_hook_ome_findings_become_warnings_of_the_plan() -> None:
     seen: list[PodView] = []
 
@@ -164,6 +178,7 @@ def test_hook_ome_findings_become_warnings_of_the_plan() -> None:
         "InferenceService/demo/chat: engine container ome-container: args[0]: it is odd; make it even"
     ]
     assert (seen[0].component, seen[0].accelerators) == ("engine", 0)
+    assert seen[0].service == "chat"
     assert seen[0].pod["containers"][0] == seen[0].container
 
 
@@ -207,6 +222,29 @@ def test_the_dialect_of_the_engine_edits_the_arguments() -> None:
     engines = Engines([engine("a", ome_detect=by_image, ome_dialect=lambda: dialect)])
     assert container(plan_of(*objects, engines=engines))["args"] == args
     assert container(plan_of(*objects))["args"] == ["--trust-remote-code"]
+
+
+def test_the_dialect_of_the_engine_names_further_spellings_of_sizes() -> None:
+    entry = {
+        "modelFormat": {"name": "safetensors", "version": "1.0.0"},
+        "modelFramework": {"name": "transformers", "version": "4.50.0"},
+        "acceleratorConfig": {"gpu": {"tensorParallelismOverride": {"tensorParallelSize": 2}}},
+    }
+    runner = {"name": "ome-container", "image": "engine:v1", "args": ["-tp", "8"]}
+    objects = [
+        obj("AcceleratorClass", "gpu", {"discovery": {}, "capabilities": {}}),
+        model(),
+        runtime(
+            {"runner": runner},
+            supportedModelFormats=[entry],
+            acceleratorRequirements={"acceleratorClasses": ["gpu"]},
+        ),
+        service(model={"name": "m"}, acceleratorSelector={"acceleratorClass": "gpu"}),
+    ]
+    dialect = Dialect(tensor=(*NULL_DIALECT.tensor, "-tp"))
+    engines = Engines([engine("a", ome_detect=by_image, ome_dialect=lambda: dialect)])
+    assert container(plan_of(*objects, engines=engines))["args"] == ["-tp", "2"]
+    assert container(plan_of(*objects))["args"] == ["-tp", "8"]
 
 
 def test_a_name_is_claimed_once() -> None:

@@ -162,6 +162,93 @@ def test_a_prefix_that_fits_flags_of_different_arity_is_not_known() -> None:
     assert Dialect({"--enable-a": Arity.SWITCH}).arity_of("--enable") is None
 
 
+LOOSE = Dialect(
+    arity={
+        "--tp-size": Arity.VALUE,
+        "--quiet": Arity.SWITCH,
+        "--label": Arity.VALUE,
+        "-n": Arity.VALUE,
+        "-tp": Arity.VALUE,
+        "-q": Arity.SWITCH,
+    },
+    repeatable=frozenset({"--label"}),
+    prefixes=True,
+    underscores=True,
+    glued=True,
+    dotted=True,
+)
+
+
+@pytest.mark.parametrize(
+    ("flag", "arity"),
+    [
+        ("--tp_size", Arity.VALUE),
+        ("--tp_s", Arity.VALUE),
+        ("--tp_size.a_b", Arity.VALUE),
+        ("--other.key", Arity.VALUE),
+        ("-n", Arity.VALUE),
+        ("-n4", Arity.SWITCH),
+        ("-q4", None),
+        ("-t", Arity.VALUE),
+        ("-x", None),
+        ("--x", None),
+    ],
+)
+def test_arity_under_looser_rules(flag: str, arity: Arity | None) -> None:
+    assert LOOSE.arity_of(flag) is arity
+    strict = Dialect(LOOSE.arity)
+    assert strict.arity_of(flag) is (arity if flag == "-n" else None)
+
+
+def test_names_under_looser_rules() -> None:
+    names = {"--tp_size": "--tp-size", "--a_b.c_d": "--a-b.c_d", "-a_b": "-a_b"}
+    assert {flag: LOOSE.name_of(flag) for flag in names} == names
+    assert {NULL_DIALECT.name_of(flag) for flag in names} == set(names)
+
+
+@pytest.mark.parametrize(
+    ("args", "overrides", "expected"),
+    [
+        (["--tp_size=4", "--x"], ["--tp-size=8"], ["--tp-size=8", "--x"]),
+        (["--tp-size", "4"], ["--tp_size=8"], ["--tp_size=8"]),
+        (["--quiet", "m"], ["--qui_et"], ["--quiet", "m", "--qui_et"]),
+        (["--label=a", "--x"], ["--label=b", "--la_bel=c"], ["--label=b", "--x", "--la_bel=c"]),
+        (["--c.a_b", "1", "m"], ["--c.a_b=2"], ["--c.a_b=2", "m"]),
+        (["-n4", "m"], ["--x"], ["-n4", "m", "--x"]),
+        (["serve \\\n--tp_size 4"], ["--tp-size=8"], ["serve \\\n--tp-size=8"]),
+    ],
+)
+def test_override_under_looser_rules(
+    args: list[str], overrides: list[str], expected: list[str]
+) -> None:
+    assert override(args, overrides, LOOSE) == expected
+    assert override(expected, overrides, LOOSE) == expected
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        (["--tp_size=8", "--x"], ["--tp_size=2", "--x"]),
+        (["--tp_size", "8"], ["--tp_size", "2"]),
+        (["--tensor_parallel_size=8", "--tp=4"], ["--tensor_parallel_size=8", "--tp=2"]),
+        (["serve \\\n--tp_size 8"], ["serve \\\n--tp_size=2"]),
+        (["--tp_size"], None),
+        (["--tp.size=8"], None),
+    ],
+)
+def test_set_value_under_looser_rules(argv: list[str], expected: list[str] | None) -> None:
+    assert set_value(argv, TENSOR, 2, LOOSE) == expected
+    if "_" in argv[0] and "--tp=4" not in argv:
+        assert set_value(argv, TENSOR, 2) is None
+
+
+def test_further_spellings_are_looked_for_after_the_documented_ones() -> None:
+    spellings = (*TENSOR, "-tp")
+    assert set_value(["-tp", "8"], spellings, 2) == ["-tp", "2"]
+    assert set_value(["-tp=8"], spellings, 2) == ["-tp=2"]
+    assert set_value(["-tp=8", "--tp=4"], spellings, 2) == ["-tp=8", "--tp=2"]
+
+
 flags = st.sampled_from(["--a", "--b", "--tp-size", "--mem", "-c"])
 words = st.one_of(
     flags,
@@ -176,6 +263,28 @@ def test_override_is_idempotent(args: list[str], overrides: list[str]) -> None:
     assume(args)  # empty args become the override, repeats and all
     once = override(args, overrides)
     assert override(once, overrides) == once
+
+
+loose_words = st.sampled_from(
+    [
+        "--tp_size",
+        "--tp-size=1",
+        "--tp_s",
+        "--la_bel",
+        "--label=x",
+        "-n4",
+        "-tp",
+        "--a.b",
+        "--a.b=1",
+        "m",
+    ]
+)
+
+
+@given(st.lists(loose_words, min_size=1, max_size=8), st.lists(loose_words, max_size=8))
+def test_override_is_idempotent_under_looser_rules(args: list[str], overrides: list[str]) -> None:
+    once = override(args, overrides, LOOSE)
+    assert override(once, overrides, LOOSE) == once
 
 
 @given(argvs, argvs)

@@ -8,6 +8,7 @@ from ome.engines.kit.commandline import CommandLine, Flag, read_command_line
 from ome.engines.kit.detect import detect, image_version
 from ome.engines.kit.flags import (
     AmbiguousFlag,
+    Exclusive,
     FlagTable,
     Hints,
     Option,
@@ -26,6 +27,7 @@ from ome.engines.kit.pods import (
     probe_ports,
     shared_memory,
 )
+from ome.engines.kit.profiles import PROMETHEUS, http_probes
 from ome.engines.kit.server import CONFIGURED, Server
 from ome.engines.kit.spelling import (
     Rule,
@@ -43,9 +45,11 @@ __all__ = [
     "COMPUTED",
     "CONFIGURED",
     "PROBES",
+    "PROMETHEUS",
     "WRAPPED",
     "AmbiguousFlag",
     "CommandLine",
+    "Exclusive",
     "Flag",
     "FlagTable",
     "Hints",
@@ -61,6 +65,7 @@ __all__ = [
     "deprecated",
     "detect",
     "exclusive",
+    "http_probes",
     "image_version",
     "is_follower",
     "loopback",

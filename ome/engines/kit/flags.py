@@ -9,6 +9,7 @@ the spellings that turn it off. `hints` is written by hand; see `Hints`.
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -16,7 +17,16 @@ from typing import Any, Final
 from ome.engines.kit.versions import order_of
 from ome.merging.argv import NULL_DIALECT, Arity, Dialect
 
-__all__ = ["AmbiguousFlag", "FlagTable", "Hints", "Option", "ParserRules", "Release", "read_table"]
+__all__ = [
+    "AmbiguousFlag",
+    "Exclusive",
+    "FlagTable",
+    "Hints",
+    "Option",
+    "ParserRules",
+    "Release",
+    "read_table",
+]
 
 _ARITIES: Final = {
     "none": Arity.SWITCH,
@@ -98,6 +108,7 @@ class Release:
     options: tuple[Option, ...]
     rules: ParserRules = field(default_factory=ParserRules)
     by_spelling: Mapping[str, Option] = field(init=False, repr=False)
+    _sorted: tuple[str, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         found = {
@@ -106,6 +117,7 @@ class Release:
             for text in (*option.spellings, *option.opposites)
         }
         object.__setattr__(self, "by_spelling", found)
+        object.__setattr__(self, "_sorted", tuple(sorted(found)))
 
     def option_of(self, flag: str) -> Option | None:
         """What this release takes a flag for, None if it refuses it. Raises AmbiguousFlag."""
@@ -121,12 +133,13 @@ class Release:
         return next(iter(fitting.values()), None)
 
     def _beginning_with(self, name: str) -> dict[str, Option]:
-        is_long = name.startswith("--")
-        return {
-            text: one
-            for text, one in self.by_spelling.items()
-            if text.startswith(name) and text.startswith("--") is is_long
-        }
+        found: dict[str, Option] = {}
+        for text in self._sorted[bisect_left(self._sorted, name) :]:
+            if not text.startswith(name):
+                break
+            if text.startswith("--") is name.startswith("--"):
+                found[text] = self.by_spelling[text]
+        return found
 
     def glued_value(self, flag: str) -> str | None:
         """The value that a flag of one letter has in the same word, None if it has none there."""
@@ -149,19 +162,26 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
+class Exclusive:
+    """Alternatives, each a list of flags: from a version on, the server stops at flags of two of them."""
+
+    since: str
+    alternatives: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Hints:
     """What people need to know of flags beside what the parser does.
 
     `short`: what is meant by an abbreviation that people take for a flag. `instead`: what to do in
     place of a flag that is deprecated or gone. `unparsed`: flags that are taken out before the parser
-    sees them. `exclusive`: groups of alternatives, each a list of flags; the server stops when flags
-    of two alternatives of a group are given.
+    sees them. `exclusive`: flags that can't be given together.
     """
 
     short: Mapping[str, str] = field(default_factory=dict)
     instead: Mapping[str, str] = field(default_factory=dict)
     unparsed: frozenset[str] = frozenset()
-    exclusive: tuple[tuple[tuple[str, ...], ...], ...] = ()
+    exclusive: tuple[Exclusive, ...] = ()
 
 
 class FlagTable:
@@ -267,5 +287,8 @@ def _hints(data: Mapping[str, Any]) -> Hints:
         short=data.get("short", {}),
         instead=data.get("instead", {}),
         unparsed=frozenset(data.get("unparsed", ())),
-        exclusive=tuple(tuple(map(tuple, group)) for group in data.get("exclusive", ())),
+        exclusive=tuple(
+            Exclusive(group["since"], tuple(map(tuple, group["alternatives"])))
+            for group in data.get("exclusive", ())
+        ),
     )

@@ -53,7 +53,7 @@ def ambiguous(code: str, references: Mapping[str, str] | None = None) -> Rule:
             text = AMBIGUOUS.format(
                 flag=flag.key, options=", ".join(options[0][:4]), **_named(line)
             )
-            name = line.server.table.hints.short.get(flag.key)
+            name = line.server.table.hints.short.get(flag.name)
             fix = f"write {name}" if name else "write the flag in full"
             reference = (references or {}).get(flag.key, "")
             yield Finding(code, Severity.ERROR, text, flag.path, fix, reference)
@@ -66,7 +66,7 @@ def prefixes(code: str) -> Rule:
 
     def rule(_: PodView, line: CommandLine) -> Iterator[Finding]:
         for flag in line.checked:
-            name = line.server.table.hints.short.get(flag.key)
+            name = line.server.table.hints.short.get(flag.name)
             if name is None or flag.option is None:
                 continue
             if not all(_is_prefix(flag.key, release) for release in line.releases):
@@ -82,7 +82,8 @@ def prefixes(code: str) -> Rule:
 
 
 def misspelt(code: str) -> Rule:
-    """A long flag with one dash, with underscores where those count, or in one word with its value."""
+    """A long flag with one dash, with underscores where those count, or in one word with its value,
+    and a short form of the hints that is nothing to the parser."""
 
     def rule(_: PodView, line: CommandLine) -> Iterator[Finding]:
         for flag in line.checked:
@@ -114,7 +115,13 @@ def _misspelling(flag: Flag, line: CommandLine) -> tuple[str, str] | None:
         return "a long flag takes two dashes", "-" + flag.key.replace("_", "-")
     if "_" in flag.name:
         return "its flags have dashes, not underscores", flag.key.replace("_", "-")
-    return None
+    return ("it has no such flag", flag.name) if _is_no_flag(flag, line) else None
+
+
+def _is_no_flag(flag: Flag, line: CommandLine) -> bool:
+    """Whether a short form of the hints means nothing in any of the releases."""
+    is_short = flag.name in line.server.table.hints.short
+    return is_short and not any(release.takes(flag.key) for release in line.releases)
 
 
 def _start_of(flag: str, release: Release) -> str:
@@ -131,6 +138,8 @@ def unknown(removed: str, never: str, reference: str = "kserve/kserve#6035") -> 
         for flag in line.checked if order_of(line.version) is not None else ():
             if flag.key in hints.unparsed or not flag.key.startswith("--") or "_" in flag.name:
                 continue
+            if flag.name in hints.short:
+                continue  # a matter of spelling
             if any(release.takes(flag.key) for release in line.releases):
                 continue
             named = [one for one in line.server.table.releases if flag.name in one.by_spelling]
@@ -192,7 +201,9 @@ def exclusive(code: str) -> Rule:
 
     def rule(_: PodView, line: CommandLine) -> Iterator[Finding]:
         for group in line.server.table.hints.exclusive if line.checked else ():
-            given = [_first(line, names) for names in group]
+            if any(_is_older(release, group.since) for release in line.releases):
+                continue
+            given = [_first(line, names) for names in group.alternatives]
             found = [flag for flag in given if flag is not None]
             if len(found) > 1:
                 flag, other = found[1], found[0]

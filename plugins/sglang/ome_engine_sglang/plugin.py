@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from ome.engines import (
     CONTRACT,
     Container,
@@ -15,44 +13,10 @@ from ome.engines import (
     Profile,
     hookimpl,
 )
+from ome.engines.kit import PROMETHEUS, http_probes
 from ome_engine_sglang.detect import detect
 from ome_engine_sglang.findings import find
 from ome_engine_sglang.flags import dialect
-
-_PROBE: Final = {"httpGet": {"path": "/health", "port": 30000}, "timeoutSeconds": 30}
-
-PROBES: Final = Profile(
-    name="sglang-http",
-    probes={
-        "readinessProbe": {
-            **_PROBE,
-            "initialDelaySeconds": 60,
-            "periodSeconds": 30,
-            "successThreshold": 1,
-            "failureThreshold": 5,
-        },
-        "livenessProbe": {
-            **_PROBE,
-            "initialDelaySeconds": 0,
-            "periodSeconds": 60,
-            "failureThreshold": 5,
-        },
-        "startupProbe": {
-            **_PROBE,
-            "initialDelaySeconds": 60,
-            "periodSeconds": 30,
-            "failureThreshold": 60,
-        },
-    },
-)
-METRICS: Final = Profile(
-    name="prometheus",
-    annotations={
-        "prometheus.io/scrape": "true",
-        "prometheus.io/port": "30000",
-        "prometheus.io/path": "/metrics",
-    },
-)
 
 
 @hookimpl
@@ -76,7 +40,7 @@ def ome_dialect(version: str) -> Dialect:
 @hookimpl
 def ome_profiles() -> list[Profile]:
     """Probes on `/health`, and Prometheus scraping."""
-    return [PROBES, METRICS]
+    return [http_probes("sglang-http"), PROMETHEUS]
 
 
 @hookimpl

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
+import importlib
 import zipfile
 from pathlib import Path
 from types import ModuleType
@@ -11,21 +11,21 @@ from typing import Any
 
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[3] / "tools" / "derive_sglang_flags.py"
+TOOLS = Path(__file__).resolve().parents[3] / "tools"
 
-pytestmark = pytest.mark.skipif(
-    not SCRIPT.exists(), reason="the script is part of OME's repository"
-)
+pytestmark = pytest.mark.skipif(not TOOLS.exists(), reason="the script is part of OME's repository")
 
 
-@pytest.fixture(scope="module")
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("derive_sglang_flags", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The script, which finds its readers beside itself as when it is run."""
+    monkeypatch.syspath_prepend(str(TOOLS))
+    return importlib.import_module("derive_flags")
+
+
+@pytest.fixture
+def reader(script: ModuleType) -> ModuleType:
+    return importlib.import_module("flag_readers.sglang")
 
 
 # source, its options: spellings, arity, whether it adds up
@@ -64,16 +64,16 @@ FIELDS: list[tuple[str, list[tuple[tuple[str, ...], str, bool]]]] = [
 @pytest.mark.parametrize(
     "source, options", [*CALLS, *((f"class X:\n    {text}", found) for text, found in FIELDS)]
 )
-def test_options(script: ModuleType, source: str, options: list[Any]) -> None:
-    assert list(script.read_options(ast.parse(source))) == options
+def test_options(reader: ModuleType, source: str, options: list[Any]) -> None:
+    assert list(reader.read_options(ast.parse(source))) == options
 
 
 @pytest.mark.parametrize(
     "source", ['p.add_argument("--a", action=NewAction)', 'p.add_argument("--a", **given)']
 )
-def test_what_is_unknown_is_refused(script: ModuleType, source: str) -> None:
+def test_what_is_unknown_is_refused(reader: ModuleType, source: str) -> None:
     with pytest.raises(ValueError):
-        list(script.read_options(ast.parse(source)))
+        list(reader.read_options(ast.parse(source)))
 
 
 def test_table(script: ModuleType, tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_table(script: ModuleType, tmp_path: Path) -> None:
         names = ", ".join(f'"{flag}"' for flag in flags.split())
         with zipfile.ZipFile(wheels[-1], "w") as wheel:
             wheel.writestr("sglang/srt/server_args.py", f"p.add_argument({names})")
-    found = script.table(dict(map(script.read_wheel, wheels)))
+    found = script.table(dict(script.read_package("sglang", path) for path in wheels))
     assert found == {
         "versions": ["0.5.9", "0.5.10", "0.5.11.post1"],
         "options": [["--a", "one", "2"], ["--a --b", "one", "0-1"], ["-h --help", "none", "0-2"]],

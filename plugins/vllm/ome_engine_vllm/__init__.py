@@ -1,0 +1,3 @@
+"""The vLLM engine for OME."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""One reader of released command lines per engine."""
