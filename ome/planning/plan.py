@@ -82,10 +82,10 @@ class Plan:
 
     `actions` holds engine, decoder, router and ingress, in the order they are carried out.
     `effects` are writes that come before everything else. `status` are fields of the service's status that
-    the plan decides. `denial` is what admission would refuse
-    the service with. `provenance` is there only when asked for: by component, for every leaf of its
-    pod and settings, the value and the layer that set it; `removals` are the layers of what directives and
-    edits took away.
+    the plan decides; those that it leaves out stay as they are. The condition `RuntimeDrifted` is removed
+    where `conditions` lacks it. `denial` is what admission would refuse the service with. `provenance` is
+    there only when asked for: by component, for every leaf of its pod and settings, the value and the layer
+    that set it; `removals` are the layers of what directives and edits took away.
     """
 
     service: ObjectRef

@@ -32,6 +32,7 @@ __all__ = ["plan"]
 Json = dict[str, Any]
 
 _INGRESS: Final = "ingress"
+_DRIFTED: Final = "RuntimeDrifted"
 _NAME: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _CLUSTER_LOCAL: Final = "networking.knative.dev/visibility"
 _DISABLE_INGRESS: Final = "ome.io/ingress-disable-creation"
@@ -64,7 +65,7 @@ def _virtual(service: InferenceService) -> Plan:
         "message": "InferenceService is in VirtualDeployment mode",
     }
     actions: dict[str, Action] = {name: Remove() for name in (*COMPONENTS, _INGRESS)}
-    return Plan(service.ref, actions, conditions=(ready,))
+    return Plan(service.ref, actions, conditions=(ready, *_drift_conditions(service, None)))
 
 
 def _check_service(service: InferenceService) -> None:
@@ -98,10 +99,11 @@ def _check_service(service: InferenceService) -> None:
 def _held(service: InferenceService, refused: Refused) -> Plan:
     held = Hold((refused.problem,))
     actions: dict[str, Action] = dict.fromkeys((*COMPONENTS, _INGRESS), held)
+    denial = refused.problem.message if refused.denial == "" else refused.denial
+    conditions = _drift_conditions(service, refused.pin)
     if refused.pin is not None:
-        drift = _drift_conditions(refused.pin)
-        return Plan(service.ref, actions, conditions=drift, status=refused.pin.status)
-    conditions: tuple[Json, ...] = ()
+        status = refused.pin.status
+        return Plan(service.ref, actions, conditions=conditions, status=status, denial=denial)
     if refused.reason == "RuntimeNotFound":
         conditions = (
             {
@@ -111,23 +113,30 @@ def _held(service: InferenceService, refused: Refused) -> Plan:
                 "reason": refused.reason,
                 "message": refused.problem.message,
             },
+            *conditions,
         )
     return Plan(
         service.ref,
         actions,
         conditions=conditions,
         events=(Event("Warning", refused.reason, refused.problem.message),),
-        denial=refused.denial or refused.problem.message,
+        denial=denial,
     )
 
 
-def _drift_conditions(pin: Pin | None) -> tuple[Json, ...]:
-    """`RuntimeDrifted` is True or absent, and never counts for Ready."""
-    if pin is None or pin.drift is None:
+def _drift_conditions(service: InferenceService, pin: Pin | None) -> tuple[Json, ...]:
+    """`RuntimeDrifted` is True or absent, and never counts for Ready. Where nothing was decided about a
+    pin it stays as it is: while the service follows its runtime, and while it can't be resolved."""
+    if pin is None:
+        status = service.raw.get("status") or {}
+        return tuple(
+            item for item in status.get("conditions") or () if item.get("type") == _DRIFTED
+        )
+    if pin.drift is None:
         return ()
     return (
         {
-            "type": "RuntimeDrifted",
+            "type": _DRIFTED,
             "status": "True",
             "severity": "Info",
             "reason": pin.drift.reason,
@@ -168,7 +177,8 @@ class _ServicePlan:
             actions=self._actions,
             effects=pin.effects if pin else (),
             status=pin.status if pin else {},
-            conditions=(*self._conditions(refused), *_drift_conditions(pin)),
+            conditions=(*self._conditions(refused), *_drift_conditions(context.service, pin)),
+            denial=context.resolution.denial,
             events=tuple(self._events),
             warnings=tuple(dict.fromkeys(context.warnings)),
             decision=_decision(context.resolution, context.fits),

@@ -14,6 +14,7 @@ from ome.api import (
     API_VERSION,
     ClusterServingRuntime,
     InferenceService,
+    InvalidObject,
     ObjectRef,
     ServingRuntime,
     parse,
@@ -37,6 +38,7 @@ Json = Mapping[str, Any]
 SYNC_ANNOTATION: Final = "ome.io/runtime-sync"
 # Drift that leaves the workload as it is until somebody decides.
 _FREEZING: Final = frozenset({"RevisionMismatch", "RevisionMissing", "RuntimeMismatch"})
+_LONGEST_LABEL: Final = 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,8 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Unpinnable(Exception):
-    """Nothing to serve from: no live runtime and no revision. Event `RuntimePinError`; retried."""
+    """Nothing to serve from: no live runtime and no revision, or none that can be written or read.
+    Event `RuntimePinError`; retried."""
 
     message: str
 
@@ -100,15 +103,15 @@ def pin(
         return _explicit(snapshot, name, asked, status)
     kind = runtime_kind(reference)
     if not pinned:
-        return _advance(snapshot, service, kind, live, token)
+        return _advance(snapshot, service, kind, live, token, "create initial pin")
     held = snapshot.revision(pinned)
     if held is None:
         text = f"pinned revision {pinned} missing from {snapshot.ome_namespace}"
         return Pin(None, pinned, Drift("RevisionMissing", text), _kept(status))
     if held.digest == live.digest:
-        return Pin(held.spec, pinned, None, _kept(status))
+        return Pin(_readable(held).spec, pinned, None, _kept(status))
     if token and token != status.get("lastRuntimeSyncToken"):
-        return _advance(snapshot, service, kind, live, token)
+        return _advance(snapshot, service, kind, live, token, "advance pin")
     text = f"pinned {pinned}, live spec differs; bump {SYNC_ANNOTATION} annotation to advance"
     return Pin(None, pinned, Drift("RevisionMismatch", text), _kept(status))
 
@@ -122,6 +125,11 @@ def runtime_of_revision(snapshot: Snapshot, namespace: str, found: Pin) -> Runti
     """The runtime as a revision remembers it, for a service whose live runtime is gone."""
     held = snapshot.revision(found.revision)
     assert held is not None
+    return _remembered(held, namespace)
+
+
+def _remembered(held: Revision, namespace: str) -> Runtime:
+    """A revision as the runtime that it was taken of. Raises InvalidObject."""
     local = held.kind == ServingRuntime.KIND
     where = {"namespace": held.namespace or namespace} if local else {}
     kind = ServingRuntime if local else ClusterServingRuntime
@@ -133,8 +141,19 @@ def runtime_of_revision(snapshot: Snapshot, namespace: str, found: Pin) -> Runti
             "spec": dict(held.spec),
         }
     )
-    assert isinstance(item, kind)
+    assert isinstance(item, ServingRuntime | ClusterServingRuntime)
     return item
+
+
+def _readable(held: Revision) -> Revision:
+    """The revision, when its spec is a runtime's. Raises Unpinnable: anybody can write a revision."""
+    try:
+        _remembered(held, "default")
+    except InvalidObject as error:
+        problem = error.problems[0]
+        path = problem.path.replace("spec", "data", 1)
+        raise Unpinnable(f"decode revision {held.name}: {path}: {problem.message}") from None
+    return held
 
 
 def _kept(status: Json) -> Json:
@@ -148,7 +167,8 @@ def _without_live(snapshot: Snapshot, name: str, wanted: str, problem: str, stat
         raise Unpinnable(f"resolve live runtime {name}: {problem}")
     text = f"runtime {name} does not exist any more: serving from {wanted}"
     drift = Drift("SourceRuntimeMissing", text)
-    return Pin(held.spec, wanted, drift, {**_kept(status), "pinnedRevisionName": wanted})
+    spec = _readable(held).spec
+    return Pin(spec, wanted, drift, {**_kept(status), "pinnedRevisionName": wanted})
 
 
 def _explicit(snapshot: Snapshot, name: str, asked: str, status: Json) -> Pin:
@@ -159,22 +179,36 @@ def _explicit(snapshot: Snapshot, name: str, asked: str, status: Json) -> Pin:
     if held.runtime != name:
         text = f'revision {asked} belongs to runtime "{held.runtime}" but ISVC references "{name}"'
         return Pin(None, asked, Drift("RuntimeMismatch", text), _kept(status))
-    return Pin(held.spec, asked, None, {**_kept(status), "pinnedRevisionName": asked})
+    spec = _readable(held).spec
+    return Pin(spec, asked, None, {**_kept(status), "pinnedRevisionName": asked})
 
 
 def _advance(
-    snapshot: Snapshot, service: InferenceService, kind: str, live: Effective, token: str
+    snapshot: Snapshot,
+    service: InferenceService,
+    kind: str,
+    live: Effective,
+    token: str,
+    step: str,
 ) -> Pin:
-    """Pin to the live spec: to a revision of the same content, or to a new one."""
-    status: dict[str, Any] = {"lastRuntimeSyncToken": token} if token else {}
+    """Pin to the live spec: to a revision of the same content, or to a new one. Raises Unpinnable when
+    the new one can't be written."""
     runtime = live.chain[-1]
-    found = find_revision(snapshot, runtime.ref, live.digest)
-    if found is not None:
-        return Pin(found.spec, found.name, None, {**status, "pinnedRevisionName": found.name})
     name = revision_name(kind, service.namespace, runtime.name, live.digest)
-    status["pinnedRevisionName"] = name
-    made = revision_object(name, live, snapshot.ome_namespace)
-    return Pin(live.spec, name, None, status, (made,))
+    found = find_revision(snapshot, runtime.ref, live.digest) or snapshot.revisions.get(name)
+    if found is None and len(runtime.name) > _LONGEST_LABEL:
+        text = f"its name has {len(runtime.name)} characters; the label ome.io/runtime-of holds 63"
+        raise Unpinnable(f"{step} for {runtime.name}: {text}")
+    # ServingRuntimes of several namespaces that are named without their kind share revisions' names.
+    if found is not None and (found.runtime, found.digest) != (runtime.name, live.digest):
+        text = f"revision {name} exists and holds something else"
+        raise Unpinnable(f"{step} for {runtime.name}: {text}")
+    name = found.name if found else name
+    status: dict[str, Any] = {"pinnedRevisionName": name}
+    if token:
+        status["lastRuntimeSyncToken"] = token
+    effects = () if found else (revision_object(name, live, snapshot.ome_namespace),)
+    return Pin(found.spec if found else live.spec, name, None, status, effects)
 
 
 def find_revision(snapshot: Snapshot, runtime: ObjectRef, digest: str) -> Revision | None:

@@ -18,11 +18,15 @@ __all__ = ["Refused"]
 
 @dataclass(frozen=True, slots=True)
 class Refused(Exception):
-    """Resolution stops: nothing is rendered and what runs stays as it is. With `pin`, drift is why."""
+    """Resolution stops: nothing is rendered and what runs stays as it is. With `pin`, drift is why.
+
+    `denial` is what admission refuses the service with: "" for the problem's message, None when it lets
+    the service pass.
+    """
 
     problem: Problem
     reason: str
-    denial: str = ""
+    denial: str | None = ""
     pin: Pin | None = None
 
     def __str__(self) -> str:
@@ -38,8 +42,9 @@ _FIXES = {
 }
 
 
-def runtime_not_found(service: ObjectRef, name: str, kind: str) -> Refused:
-    """The named runtime exists in none of the scopes that its kind looks in."""
+def runtime_not_found(service: ObjectRef, name: str, kind: str, model: str | None) -> Refused:
+    """The named runtime exists in none of the scopes that its kind looks in. Admission lets a service
+    without a model pass: its runtime may follow."""
     if kind == "ServingRuntime":
         text = f"ServingRuntime {name} not found in namespace {service.namespace}"
     else:
@@ -51,14 +56,28 @@ def runtime_not_found(service: ObjectRef, name: str, kind: str) -> Refused:
         path="spec.runtime.name",
         fix="create the runtime, or name one that exists",
     )
-    return Refused(problem, "RuntimeNotFound")
+    return Refused(problem, "RuntimeNotFound", model and _unsupported(name, model, text))
 
 
 def runtime_disabled(service: ObjectRef, runtime: ObjectRef, model: str | None) -> Refused:
     """The runtime's merged spec says `disabled: true`."""
-    scope = "namespace-scoped" if runtime.namespace else "cluster-scoped"
-    cause = f"{scope} runtime {runtime.name} is disabled"
+    cause = disabled_text(runtime)
     return invalid_runtime(service, runtime.name, model, cause, code="RuntimeDisabled")
+
+
+def disabled_text(runtime: ObjectRef) -> str:
+    """How a disabled runtime is told."""
+    scope = "namespace-scoped" if runtime.namespace else "cluster-scoped"
+    return f"{scope} runtime {runtime.name} is disabled"
+
+
+def pinned_denial(runtime: str, model: str | None, cause: str) -> str | None:
+    """What admission says about a pinned service: only with a model is its live runtime looked at."""
+    return _unsupported(runtime, model, cause) if model and cause else None
+
+
+def _unsupported(runtime: str, model: str, cause: str) -> str:
+    return f"runtime {runtime} does not support model {model}: {cause}"
 
 
 def invalid_runtime(
@@ -69,9 +88,7 @@ def invalid_runtime(
         text = f"Runtime {runtime} failed validation: {cause}"
     else:
         text = f"Runtime {runtime} does not support model {model}: {cause}"
-    denial = (
-        cause if model is None else f"runtime {runtime} does not support model {model}: {cause}"
-    )
+    denial = cause if model is None else _unsupported(runtime, model, cause)
     problem = Problem(code, text, service, path="spec.runtime.name", fix=_FIXES.get(code, ""))
     return Refused(problem, "RuntimeValidationError", denial)
 
@@ -161,7 +178,7 @@ def broken_chain(
     return Refused(problem, "RuntimeFetchError")
 
 
-def unpinnable(service: ObjectRef, message: str) -> Refused:
+def unpinnable(service: ObjectRef, message: str, denial: str | None) -> Refused:
     """A pinned service with neither a live runtime nor a revision: retried."""
     problem = Problem(
         "RuntimeNotPinnable",
@@ -170,17 +187,17 @@ def unpinnable(service: ObjectRef, message: str) -> Refused:
         path="spec.runtime",
         fix="create or mend the runtime, or name another",
     )
-    return Refused(problem, "RuntimePinError")
+    return Refused(problem, "RuntimePinError", denial)
 
 
-def drifted(service: ObjectRef, pin: Pin) -> Refused:
+def drifted(service: ObjectRef, pin: Pin, denial: str | None) -> Refused:
     """The pinned revision and the live runtime differ, or the revision is gone: a decision is due."""
     assert pin.drift is not None
     fix = ""
     if pin.drift.reason == "RevisionMismatch":
         fix = "the workload stays as it is until then"
     problem = Problem(pin.drift.reason, pin.drift.message, service, path="spec.runtime", fix=fix)
-    return Refused(problem, "", pin=pin)
+    return Refused(problem, "", denial, pin)
 
 
 def fine_tuned_weights(service: ObjectRef, weights: list[str]) -> Refused:

@@ -7,7 +7,7 @@ own ruling (docs/compatibility.md): the declared kind first, then the other one 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ome.api import (
@@ -51,6 +51,8 @@ class Resolution:
     spec; `model` is None for services whose runtime loads the weights itself. `selection` is there
     when OME chose the runtime: it is rendered from its own spec then; `pin` when the service is served from
     a stored revision. `incompatible` says why a named runtime doesn't declare support for the model.
+    `denial` is what admission refuses the service with all the same: a pinned service is served from
+    its revision while its live runtime is gone or disabled, and can't be edited.
     """
 
     runtime: Runtime
@@ -60,6 +62,7 @@ class Resolution:
     selection: Selection | None = None
     pin: Pin | None = None
     incompatible: str = ""
+    denial: str | None = None
     advisories: tuple[Problem, ...] = ()
 
     @property
@@ -94,28 +97,44 @@ def resolve(snapshot: Snapshot, service: InferenceService) -> Resolution:
         found = _pinned(snapshot, service, reference, model)
     else:
         found = _live(snapshot, service, reference, model, advisories)
-    runtime, chain, merged, pinned = found
-    model_name = model.name if model else None
-    if merged.get("disabled") is True:
-        raise refusals.runtime_disabled(service.ref, runtime.ref, model_name)
+    runtime = found.runtime
+    if found.spec.get("disabled") is True:
+        raise _disabled(service, found, model)
     incompatible = ""
     if model is not None:
         _check_servable(service.ref, runtime, model)
-        incompatible = incompatibility(service, runtime, merged, model)
+        incompatible = incompatibility(service, runtime, found.live, model)
         if incompatible:
             advisories.append(_not_declared(service.ref, runtime.name, model.name, incompatible))
     return Resolution(
         runtime,
-        chain,
-        merged,
+        found.chain,
+        found.spec,
         model,
-        pin=pinned,
+        pin=found.pin,
         incompatible=incompatible,
+        denial=found.denial,
         advisories=tuple(advisories),
     )
 
 
-_Found = tuple[Runtime, tuple[Runtime, ...], Mapping[str, Any], Pin | None]
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A named runtime: the spec that counts, and the live one that support is declared in."""
+
+    runtime: Runtime
+    chain: tuple[Runtime, ...]
+    spec: Mapping[str, Any]
+    live: Mapping[str, Any]
+    pin: Pin | None = None
+    denial: str | None = None
+
+
+def _disabled(service: InferenceService, found: _Found, model: Model | None) -> refusals.Refused:
+    """The refusal of a disabled runtime; a revision's is worded without the model, as documented."""
+    name = model.name if model and not found.pin else None
+    refused = refusals.runtime_disabled(service.ref, found.runtime.ref, name)
+    return replace(refused, denial=found.denial) if found.pin else refused
 
 
 def _check_revision(service: InferenceService, reference: Mapping[str, Any]) -> None:
@@ -141,14 +160,14 @@ def _live(
     """The named runtime with its chain. Raises Refused when there is none."""
     kind = runtime_kind(reference)
     runtime = find_runtime(snapshot, service.namespace, reference["name"], kind)
+    name = model.name if model else None
     if runtime is None:
-        raise refusals.runtime_not_found(service.ref, reference["name"], kind)
+        raise refusals.runtime_not_found(service.ref, reference["name"], kind, name)
     effective = snapshot.lineage.effective(runtime.ref)
     if effective.broken is not None:
-        name = model.name if model else None
         raise refusals.broken_chain(service.ref, runtime.name, name, effective.broken)
     advisories.extend(effective.unmatched)
-    return runtime, effective.chain, effective.spec, None
+    return _Found(runtime, effective.chain, effective.spec, effective.spec)
 
 
 def _pinned(
@@ -164,7 +183,7 @@ def _pinned(
     chain: tuple[Runtime, ...] = ()
     problem = ""
     if runtime is None:
-        missing = refusals.runtime_not_found(service.ref, reference["name"], kind)
+        missing = refusals.runtime_not_found(service.ref, reference["name"], kind, None)
         problem = missing.problem.message
     else:
         effective = snapshot.lineage.effective(runtime.ref)
@@ -173,15 +192,19 @@ def _pinned(
         else:
             chain = effective.chain
             live = effective
+    cause = problem
+    if live is not None and live.spec.get("disabled") is True:
+        cause = refusals.disabled_text(live.chain[-1].ref)
+    denial = refusals.pinned_denial(reference["name"], model.name if model else None, cause)
     try:
         found = pin(snapshot, service, reference, live, problem, is_missing=runtime is None)
     except Unpinnable as error:
-        raise refusals.unpinnable(service.ref, error.message) from None
+        raise refusals.unpinnable(service.ref, error.message, denial) from None
     if found.spec is None:
-        raise refusals.drifted(service.ref, found)
+        raise refusals.drifted(service.ref, found, denial)
     if runtime is None:
         runtime = runtime_of_revision(snapshot, service.namespace, found)
-    return runtime, chain, found.spec, found
+    return _Found(runtime, chain, found.spec, live.spec if live else found.spec, found, denial)
 
 
 def _choose(

@@ -8,11 +8,12 @@ OME "Runtime revisions and pinning" document (v1.3).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from ome.api import InferenceService
 from ome.snapshot import Effective, Revision
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "SHORT",
     "Collected",
     "collect_revisions",
+    "in_use",
     "revision_name",
     "revision_name_fits",
     "revision_object",
@@ -74,6 +76,18 @@ def revision_object(name: str, live: Effective, ome_namespace: str) -> dict[str,
     }
 
 
+def in_use(services: Iterable[InferenceService]) -> frozenset[str]:
+    """The names of the revisions that services name or are pinned to, whether or not they follow them
+    at the moment: none of them may be deleted."""
+    found: set[str] = set()
+    for service in services:
+        reference = (service.raw.get("spec") or {}).get("runtime") or {}
+        status = service.raw.get("status")
+        pinned = status.get("pinnedRevisionName") if isinstance(status, Mapping) else None
+        found.update(name for name in (reference.get("revision"), pinned) if name)
+    return frozenset(found)
+
+
 @dataclass(frozen=True, slots=True)
 class Collected:
     """What garbage collection does to one revision: Mark, Unmark or Delete."""
@@ -103,7 +117,9 @@ def collect_revisions(
         if each.created_by == CONTROLLER:
             groups.setdefault((each.kind, each.namespace, each.runtime), []).append(each)
     for key in sorted(groups):
-        newest = sorted(groups[key], key=lambda r: (r.created, r.name), reverse=True)
+        newest = sorted(
+            groups[key], key=lambda r: (_time(r.created) or _LONG_AGO, r.name), reverse=True
+        )
         for place, each in enumerate(newest):
             decided = _collect(each, place < keep or each.name in in_use, now, grace)
             if decided is not None:
@@ -118,6 +134,9 @@ def _collect(revision: Revision, kept: bool, now: datetime, grace: timedelta) ->
     if since is None:
         return Collected(revision.name, "Mark", now)
     return Collected(revision.name, "Delete") if now - since >= grace else None
+
+
+_LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def _time(text: str | None) -> datetime | None:

@@ -188,9 +188,9 @@ class Snapshot:
         return self._get(AcceleratorClass, "", name)
 
     def revision(self, name: str) -> Revision | None:
-        """The stored revision of a name that a service can be served from, or None."""
+        """The stored revision of a name that is a runtime's, readable or not, or None."""
         found = self.revisions.get(name)
-        return found if found is not None and found.is_usable else None
+        return found if found is not None and found.runtime else None
 
     def revisions_of(self, runtime: ObjectRef) -> list[Revision]:
         """The stored revisions of one runtime, by kind, namespace and name; only usable ones."""

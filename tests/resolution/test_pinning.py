@@ -19,11 +19,12 @@ from ome.planning.plan import Hold, Plan
 from ome.planning.planner import plan
 from ome.resolution.revisions import (
     collect_revisions,
+    in_use,
     revision_name,
     revision_name_fits,
 )
 from ome.snapshot import Revision, Snapshot, read_revision
-from ome.testing.builders import deployment, obj, runtime, service
+from ome.testing.builders import ENTRY, deployment, model, obj, runtime, service
 
 CASES = json.loads((Path(__file__).parents[1] / "vectors/revision-pinning.json").read_text())[
     "cases"
@@ -125,12 +126,13 @@ def pinned(
     status: dict[str, Any] | None = None,
     token: str = "",
     kind: str = "ClusterServingRuntime",
+    **spec: Any,
 ) -> ApiObject:
     reference: dict[str, Any] = {"name": "rt", "kind": kind, "autoSync": False}
     if revision:
         reference["revision"] = revision
     annotations = {"ome.io/runtime-sync": token} if token else {}
-    made = service(runtime=reference, metadata={"annotations": annotations})
+    made = service(runtime=reference, metadata={"annotations": annotations}, **spec)
     return parse({**made.raw, "status": status or {}})
 
 
@@ -239,12 +241,12 @@ def test_an_explicit_revision_ignores_the_live_runtime_and_the_token() -> None:
             "RevisionMissing",
             f"pinned revision {PINNED} missing from ome",
         ),
-        # What is no spec can't be served, whoever wrote it.
+        # What is no spec can't be served, and differs from every spec.
         (
             pinned(status={"pinnedRevisionName": PINNED}),
             [stored(spec={"engineConfig": "x"})],
-            "RevisionMissing",
-            f"pinned revision {PINNED} missing from ome",
+            "RevisionMismatch",
+            f"pinned {PINNED}, live spec differs; bump ome.io/runtime-sync annotation to advance",
         ),
     ],
 )
@@ -288,12 +290,172 @@ def test_nothing_to_serve_from(objects: list[Any], revisions: list[Revision], me
     ]
 
 
-def test_a_pinned_spec_that_is_disabled_is_refused() -> None:
+def test_a_pinned_spec_that_is_disabled_is_refused_in_the_same_words_with_a_model() -> None:
     off = stored(spec={**SPEC, "disabled": True})
-    rendered = planned(pinned(revision=PINNED), SAME, revisions=[off])
+    for target in (pinned(revision=PINNED), pinned(revision=PINNED, model={"name": "m"})):
+        rendered = planned(target, SAME, model(), revisions=[off])
+        assert [(event.reason, event.message) for event in rendered.events] == [
+            (
+                "RuntimeValidationError",
+                "Runtime rt failed validation: cluster-scoped runtime rt is disabled",
+            )
+        ]
+        assert rendered.denial is None  # admission looks at the live runtime
+
+
+NAMED = "cr-rt-" + content_hash(OTHER)[:8]
+ELSEWHERE: dict[str, Any] = {"kind": "ServingRuntime", "namespace": "far"}
+
+
+@pytest.mark.parametrize(
+    ("status", "step"),
+    [({}, "create initial pin"), ({"pinnedRevisionName": PINNED}, "advance pin")],
+)
+def test_a_name_that_is_taken(status: dict[str, Any], step: str) -> None:
+    """ServingRuntimes of two namespaces, named without their kind, share revision names."""
+    target = pinned(status=status, token="t2")
+    same = stored(NAMED, OTHER, **ELSEWHERE)
+    rendered = planned(target, LIVE, revisions=[stored(), same])
+    assert (rendered.status["pinnedRevisionName"], rendered.effects) == (NAMED, ())
+    assert image(rendered) == "engine:v2"
+    for taken in (stored(NAMED, SPEC), stored(NAMED, OTHER, runtime="other")):
+        rendered = planned(target, LIVE, revisions=[stored(spec={"disabled": True}), taken])
+        assert isinstance(rendered.actions["engine"], Hold)
+        assert (rendered.status, rendered.effects) == ({}, ())
+        assert [(event.reason, event.message) for event in rendered.events] == [
+            ("RuntimePinError", f"{step} for rt: revision {NAMED} exists and holds something else")
+        ]
+
+
+def test_a_runtime_whose_name_no_label_holds() -> None:
+    name = "r" * 64
+    target = service(runtime={"name": name, "autoSync": False})
+    rendered = planned(target, runtime(name=name))
     assert [event.message for event in rendered.events] == [
-        "Runtime rt failed validation: cluster-scoped runtime rt is disabled"
+        f"create initial pin for {name}: its name has 64 characters; the label ome.io/runtime-of holds 63"
     ]
+
+
+@pytest.mark.parametrize(
+    "target", [pinned(revision=PINNED), pinned(status={"pinnedRevisionName": PINNED})]
+)
+def test_a_revision_that_holds_no_runtime(target: ApiObject) -> None:
+    """Anybody can write a ControllerRevision."""
+    bad = stored(spec={"engineConfig": {"runner": "x"}})
+    message = (
+        f'decode revision {PINNED}: data.engineConfig.runner: must be an object, not a string ("x")'
+    )
+    for objects in ([], [LIVE]):
+        rendered = planned(target, *objects, revisions=[bad])
+        assert not list(rendered.objects())
+        told = [event.message for event in rendered.events]
+        if objects and target.raw["status"]:  # what differs isn't read
+            assert drift(rendered) is not None
+        else:
+            assert told == [message]
+
+
+FROZEN = {
+    "type": "RuntimeDrifted",
+    "status": "True",
+    "reason": "RevisionMismatch",
+    "message": "m",
+    "lastTransitionTime": "2026-01-01T00:00:00Z",
+}
+
+
+@pytest.mark.parametrize(
+    ("target", "objects"),
+    [
+        (service(), [LIVE]),
+        (service(), []),
+        (service(runtime={"name": "rt", "autoSync": False}), []),
+        (service(metadata={"annotations": {"ome.io/deploymentMode": "VirtualDeployment"}}), []),
+    ],
+    ids=["follows", "not found", "not pinnable", "virtual"],
+)
+def test_drift_stays_while_nothing_is_decided_about_the_pin(
+    target: ApiObject, objects: list[ApiObject]
+) -> None:
+    status = {"conditions": [{"type": "Ready", "status": "True"}, FROZEN]}
+    rendered = planned(parse({**target.raw, "status": status}), *objects)
+    assert [item for item in rendered.conditions if item["type"] == "RuntimeDrifted"] == [FROZEN]
+    assert rendered.status == {}
+
+
+def test_stopping_keeps_the_pin_and_starting_again_resumes_from_it() -> None:
+    status = {"pinnedRevisionName": PINNED}
+    made = service(runtime={"name": "rt"})
+    following = planned(parse({**made.raw, "status": status}), LIVE, revisions=[stored()])
+    assert (image(following), following.status) == ("engine:v2", {})
+    again = planned(pinned(status=status), LIVE, revisions=[stored()])
+    assert drift(again) == (
+        "RevisionMismatch",
+        f"pinned {PINNED}, live spec differs; bump ome.io/runtime-sync annotation to advance",
+    )
+
+
+def test_removing_only_the_revision_stays_on_it_and_compares_again() -> None:
+    status = {"pinnedRevisionName": PINNED}
+    assert drift(planned(pinned(status=status), SAME, revisions=[stored()])) is None
+    held = planned(pinned(status=status), LIVE, revisions=[stored()])
+    assert (drift(held) or ("",))[0] == "RevisionMismatch"
+
+
+def test_a_token_set_early_waits_and_fires_at_the_next_change_without_drift() -> None:
+    status = {"pinnedRevisionName": PINNED}
+    waiting = planned(pinned(status=status, token="early"), SAME, revisions=[stored()])
+    assert waiting.status == status
+    fired = planned(pinned(status=status, token="early"), LIVE, revisions=[stored()])
+    assert (image(fired), drift(fired)) == ("engine:v2", None)
+    assert fired.status == {"pinnedRevisionName": NAMED, "lastRuntimeSyncToken": "early"}
+
+
+GONE = "runtime rt not found in namespace demo or at cluster scope"
+
+
+@pytest.mark.parametrize(
+    ("objects", "cause"),
+    [
+        ([], GONE),
+        ([LIVE], None),
+        (
+            [obj("ClusterServingRuntime", "rt", {**OTHER, "disabled": True})],
+            "cluster-scoped runtime rt is disabled",
+        ),
+        (
+            [runtime(metadata={"annotations": {"ome.io/inherit-from": "gone"}})],
+            'inherit-from parent "gone" not found (chain so far: [rt])',
+        ),
+    ],
+)
+@pytest.mark.parametrize("revision", ["", PINNED])
+def test_admission_looks_at_the_live_runtime_of_a_pinned_service_with_a_model(
+    objects: list[ApiObject], cause: str | None, revision: str
+) -> None:
+    status = {"pinnedRevisionName": PINNED}
+    target = pinned(revision=revision, status=status, model={"name": "m"})
+    rendered = planned(target, *objects, model(), revisions=[stored()])
+    told = None if cause is None else f"runtime rt does not support model m: {cause}"
+    assert rendered.denial == told
+    bare = pinned(revision=revision, status=status)
+    assert planned(bare, *objects, revisions=[stored()]).denial is None
+
+
+def test_support_is_declared_by_the_live_runtime_of_a_pinned_service() -> None:
+    entry = {"supportedModelFormats": [ENTRY]}
+    target = pinned(revision=PINNED, model={"name": "m"})
+    live = obj("ClusterServingRuntime", "rt", {**OTHER, **entry})
+    assert not planned(target, live, model(), revisions=[stored()]).warnings
+    rendered = planned(target, LIVE, model(), revisions=[stored(spec={**SPEC, **entry})])
+    assert [each.code for each in rendered.warnings] == ["NotDeclared"]
+    assert not rendered.events
+
+
+def test_what_services_use_whether_or_not_they_follow_it() -> None:
+    followed = parse({**service().raw, "status": {"pinnedRevisionName": "kept"}})
+    services: Any = [pinned(revision="named", status={"pinnedRevisionName": "was"}), followed]
+    assert in_use([*services, service(runtime=None)]) == {"named", "was", "kept"}
 
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
@@ -308,6 +470,13 @@ def aged(count: int, **changes: Any) -> list[Revision]:
 def collected(revisions: list[Revision], in_use: set[str] | None = None) -> dict[str, str]:
     found = collect_revisions(revisions, frozenset(in_use or ()), NOW)
     return {each.revision: each.action for each in found}
+
+
+def test_the_newest_are_so_by_time_however_it_is_written() -> None:
+    times = ["2026-01-01T12:00:00+14:00", "2026-01-01T00:00:00.500Z", "2026-01-01T00:00:00Z", ""]
+    revisions = [stored(f"cr-rt-{at:08x}", created=when) for at, when in enumerate(times)]
+    found = collect_revisions(revisions, frozenset(), NOW, keep=2)
+    assert sorted(each.revision for each in found) == ["cr-rt-00000000", "cr-rt-00000003"]
 
 
 def test_the_ten_newest_and_those_in_use_stay() -> None:

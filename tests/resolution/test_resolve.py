@@ -106,7 +106,14 @@ SHARDED = "no model cache provider is configured for sharded model loading"
             [service()],
             "runtime rt not found in namespace demo or at cluster scope",
             "RuntimeNotFound",
+            None,  # "Serving runtimes": admission looks for the runtime only when there is a model
+        ),
+        (
+            [model(), service(model={"name": "m"})],
             "runtime rt not found in namespace demo or at cluster scope",
+            "RuntimeNotFound",
+            "runtime rt does not support model m: runtime rt not found in namespace demo or at cluster "
+            "scope",
         ),
         (
             [runtime(disabled=True), service()],
@@ -166,7 +173,7 @@ SHARDED = "no model cache provider is configured for sharded model loading"
         ),
     ],
 )
-def test_refusals(objects: list[ApiObject], message: str, reason: str, denial: str) -> None:
+def test_refusals(objects: list[ApiObject], message: str, reason: str, denial: str | None) -> None:
     assert refusal(*objects) == message
     rendered = plan_of(*objects)
     assert [(event.reason, event.message) for event in rendered.events] == [(reason, message)]

@@ -237,3 +237,29 @@ def test_a_file_that_is_far_too_large(tmp_path: Path) -> None:
         file.truncate(65 * 2**20)
     with pytest.raises(UnreadableInput, match="it is larger than 64 MiB"):
         list(read_paths([str(huge)]))
+
+
+REVISION = """\
+apiVersion: apps/v1
+kind: ControllerRevision
+metadata:
+  name: cr-rt-00000000
+  labels:
+    ome.io/runtime-of: rt
+  namespace: NAMESPACE
+data: {}
+revision: 1
+"""
+
+
+def test_only_revisions_in_omes_namespace_count() -> None:
+    for namespace in ("ome", "''"):  # one that states none is OME's
+        read = loaded(REVISION.replace("NAMESPACE", namespace))
+        assert [each.name for each in read.revisions] == ["cr-rt-00000000"]
+        assert read.warnings == ()
+    read = loaded(REVISION.replace("NAMESPACE", "team"))
+    assert not read.revisions
+    assert [str(warning) for warning in read.warnings] == [
+        "f1.yaml: document 1, line 1: ControllerRevision/team/cr-rt-00000000: it is in namespace team, not ome: "
+        "ignored"
+    ]
