@@ -10,10 +10,11 @@ from typing import Any, Final
 
 from ome.api import OmeError, Problem
 from ome.cli.input import read_engines, read_objects, snapshot_of
+from ome.cli.otherside import render_with, versions_changed
 from ome.cli.output import error, to_json, warn
 from ome.engines.engines import Engines
-from ome.planning.diff import FieldChange, ServiceChange, diff
-from ome.snapshot import Snapshot
+from ome.planning.diff import Between, FieldChange, ServiceChange, compare, render_all
+from ome.planning.rendered import Rendered
 
 __all__ = ["run"]
 
@@ -24,25 +25,46 @@ def run(options: argparse.Namespace) -> int:
     """Print the changes; exit code 0 without any, 1 with some, 2 when the input can't be used."""
     engines = read_engines()
     try:
-        before = _read(options, options.before, engines, "before")
-        after = _read(options, options.after, engines, "after")
+        changes, versions = _changes(options, engines)
     except OmeError as refused:
         for problem in refused.problems:
             error(problem)
         return 2
-    changes = list(diff(before, after, engines))
-    sys.stdout.write(_FORMATS[options.output](changes))
+    sys.stdout.write(_FORMATS[options.output](changes, versions))
     return 1 if changes else 0
 
 
-def _read(options: argparse.Namespace, paths: str, engines: Engines, side: str) -> Snapshot:
-    """The snapshot of one side; warnings say which side they are of."""
+def _changes(options: argparse.Namespace, engines: Engines) -> tuple[list[ServiceChange], str]:
+    """The changes between the inputs and, with another interpreter, between the versions; and what
+    differs between those."""
+    python, after_paths = options.before_python, options.after
+    if after_paths is None:
+        if python is None:
+            text = "AFTER is missing: there is one input only"
+            raise OmeError(Problem("NothingToCompare", text, fix="name AFTER, or --before-python"))
+        after_paths = options.before
+    if python is not None and options.before == "-":
+        text = "BEFORE can't be standard input with --before-python: it is read twice"
+        raise OmeError(Problem("NothingToCompare", text, fix="write it to a file"))
+    before = _render(options, options.before, engines, "before")
+    after = before
+    if after_paths != options.before:
+        after = _render(options, after_paths, engines, "after")
+    if python is None:
+        return list(compare(before, after)), ""
+    other = render_with(python, options, options.before)
+    versions = versions_changed(other.versions, engines)
+    return list(compare(other.services, after, Between(before, versions))), versions
+
+
+def _render(options: argparse.Namespace, paths: str, engines: Engines, side: str) -> list[Rendered]:
+    """What one side renders to; warnings say which side they are of."""
     own = argparse.Namespace(**{**vars(options), "filename": [paths]})
     loaded = read_objects(own, engines)
     for problem in loaded.warnings:
         if problem.code != "ObjectsSkipped":
             warn(Problem(problem.code, f"{side}: {problem}"))
-    return snapshot_of(loaded, own, engines)
+    return render_all(snapshot_of(loaded, own, engines), engines)
 
 
 def _causes(changes: Sequence[ServiceChange]) -> dict[tuple[str, str], list[str]]:
@@ -71,10 +93,11 @@ def _summary(changes: Sequence[ServiceChange]) -> str:
     return ", ".join(parts)
 
 
-def _as_text(changes: Sequence[ServiceChange]) -> str:
+def _as_text(changes: Sequence[ServiceChange], versions: str) -> str:
+    head = [f"Versions: {versions}"] if versions else []
     if not changes:
-        return "no service changes\n"
-    lines = [_summary(changes), "", "By cause:"]
+        return "\n".join([*head, "no service changes"]) + "\n"
+    lines = [*head, _summary(changes), "", "By cause:"]
     for (cause, field), services in _causes(changes).items():
         lines.append(f"  {cause}: {field}: {_listed(services)}")
     for change in changes:
@@ -127,10 +150,12 @@ def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _as_markdown(changes: Sequence[ServiceChange]) -> str:
+def _as_markdown(changes: Sequence[ServiceChange], versions: str) -> str:
+    head = [f"Versions: {versions}", ""] if versions else []
     if not changes:
-        return "No service changes.\n"
-    lines = [f"**{_summary(changes)}**", "", "| Cause | Field | Services |", "| --- | --- | --- |"]
+        return "\n".join([*head, "No service changes."]) + "\n"
+    table = ["| Cause | Field | Services |", "| --- | --- | --- |"]
+    lines = [*head, f"**{_summary(changes)}**", "", *table]
     for (cause, field), services in _causes(changes).items():
         lines.append(
             f"| {_cell(cause)} | {_code(field)} | {len(services)}: {_cell(_listed(services))} |"
@@ -163,7 +188,7 @@ def _code(text: str) -> str:
     return f"`{_cell(text)}`"
 
 
-def _as_json(changes: Sequence[ServiceChange]) -> str:
+def _as_json(changes: Sequence[ServiceChange], versions: str) -> str:
     causes = [
         {"cause": cause, "field": field, "services": services}
         for (cause, field), services in _causes(changes).items()
@@ -172,6 +197,7 @@ def _as_json(changes: Sequence[ServiceChange]) -> str:
         {
             "apiVersion": "cli.ome.io/v1alpha1",
             "kind": "DiffReport",
+            **({"versions": versions} if versions else {}),
             "causes": causes,
             "services": [_service_data(change) for change in changes],
         }
@@ -203,7 +229,7 @@ def _service_data(change: ServiceChange) -> dict[str, Any]:
     return data
 
 
-_FORMATS: Final[Mapping[str, Callable[[Sequence[ServiceChange]], str]]] = {
+_FORMATS: Final[Mapping[str, Callable[[Sequence[ServiceChange], str], str]]] = {
     "text": _as_text,
     "json": _as_json,
     "markdown": _as_markdown,

@@ -126,15 +126,22 @@ def _add_lint(commands: Any) -> None:
 def _add_diff(commands: Any) -> None:
     diff = commands.add_parser(
         "diff",
-        help="show what a change of manifests does to services",
+        help="show what a change of manifests or an upgrade does to services",
         description=(
-            "Render the services of two sets of manifests and show which differ, why, and which pods "
-            "would restart."
+            "Render the services of two sets of manifests, or of one with two versions of OME and its "
+            "plugins, and show which differ, why, and which pods would restart."
         ),
         epilog="exit codes: 0 no service changes; 1 some do; 2 the input or the flags can't be used",
     )
     diff.add_argument("before", metavar="BEFORE", help="a file or a directory")
-    diff.add_argument("after", metavar="AFTER", help="a file or a directory")
+    diff.add_argument(
+        "after", metavar="AFTER", nargs="?", help="a file or a directory (default BEFORE)"
+    )
+    diff.add_argument(
+        "--before-python",
+        metavar="PYTHON",
+        help="render BEFORE with the ome and the plugins of this interpreter, such as old/bin/python",
+    )
     _add_scope_flags(diff)
     diff.add_argument("-o", "--output", choices=("text", "json", "markdown"), default="text")
     diff.set_defaults(handler="ome.cli.diff")

@@ -1,7 +1,9 @@
 """The blast radius of a change: which services render differently, why, and which pods restart.
 
-Compares the plans of two snapshots. Every changed field is attributed to the layer that sets it, so that
-a change of one shared runtime reads as one cause with the services that it reaches.
+Compares what two snapshots render to. Every changed field is attributed to the layer that sets it, so
+that a change of one shared runtime reads as one cause with the services that it reaches. What an upgrade of
+OME or of a plugin brings is told from what the input brings by a third render between the two: the old
+input with the new versions.
 """
 
 from __future__ import annotations
@@ -12,12 +14,12 @@ from typing import Any, Final
 
 from ome.api import ObjectRef
 from ome.engines.engines import Engines
-from ome.planning.plan import Plan
 from ome.planning.planner import plan
+from ome.planning.rendered import Rendered
 from ome.planning.trace import leaves
 from ome.snapshot import Snapshot
 
-__all__ = ["FieldChange", "ServiceChange", "diff"]
+__all__ = ["Between", "FieldChange", "ServiceChange", "compare", "render_all"]
 
 Json = Mapping[str, Any]
 
@@ -68,41 +70,57 @@ class ServiceChange:
         return before is not None and after is not None and before != after
 
 
-def diff(before: Snapshot, after: Snapshot, engines: Engines) -> Iterator[ServiceChange]:
+@dataclass(frozen=True, slots=True)
+class Between:
+    """The old input as the new versions of OME and its plugins render it, and what differs between the
+    versions: the cause of every change that the input doesn't bring."""
+
+    services: Sequence[Rendered]
+    cause: str
+
+
+def render_all(snapshot: Snapshot, engines: Engines) -> list[Rendered]:
+    """What every service of a snapshot renders to, by namespace and name."""
+    return [
+        Rendered.of(plan(snapshot, service, engines, provenance=True))
+        for service in snapshot.services()
+    ]
+
+
+def compare(
+    before: Sequence[Rendered], after: Sequence[Rendered], between: Between | None = None
+) -> Iterator[ServiceChange]:
     """The services that render differently, by namespace and name."""
-    old = {service.ref: service for service in before.services()}
-    new = {service.ref: service for service in after.services()}
+    old, new = ({each.service: each for each in side} for side in (before, after))
+    middle = {each.service: each for each in between.services} if between else {}
     for ref in sorted({*old, *new}):
-        first = plan(before, old[ref], engines, provenance=True) if ref in old else None
-        second = plan(after, new[ref], engines, provenance=True) if ref in new else None
-        change = _compare(ref, first, second)
+        first, second = old.get(ref), new.get(ref)
+        causes = _Causes(middle.get(ref, first), between.cause if between else "")
+        change = _compare(ref, first, second, causes)
         if change is not None:
             yield change
 
 
-def _compare(ref: ObjectRef, first: Plan | None, second: Plan | None) -> ServiceChange | None:
+def _compare(
+    ref: ObjectRef, first: Rendered | None, second: Rendered | None, causes: _Causes
+) -> ServiceChange | None:
     old, new = _objects(first), _objects(second)
+    runtime = (first.runtime if first else None, second.runtime if second else None)
+    refusal = (first.refusal if first else None, second.refusal if second else None)
     if first is None or second is None:
         kind = "Added" if first is None else "Removed"
-        return ServiceChange(
-            ref,
-            kind,
-            (_runtime(first), _runtime(second)),
-            (_refusal(first), _refusal(second)),
-            tuple(new),
-            tuple(old),
-        )
+        return ServiceChange(ref, kind, runtime, refusal, tuple(new), tuple(old))
     changes = [
         change
         for name in new
         if name in old
-        for change in _fields(name, old[name], new[name], first, second)
+        for change in causes.fields(name, (first, old[name]), (second, new[name]))
     ]
     result = ServiceChange(
         ref,
         "Changed",
-        (_runtime(first), _runtime(second)),
-        (_refusal(first), _refusal(second)),
+        runtime,
+        refusal,
         tuple(name for name in new if name not in old),
         tuple(name for name in old if name not in new),
         tuple(changes),
@@ -113,35 +131,61 @@ def _compare(ref: ObjectRef, first: Plan | None, second: Plan | None) -> Service
     return None if is_empty else result
 
 
-def _objects(rendered: Plan | None) -> dict[str, Json]:
-    found = rendered.objects() if rendered is not None else ()
+def _objects(rendered: Rendered | None) -> dict[str, Json]:
+    found = rendered.objects if rendered is not None else ()
     return {f"{item['kind']}/{item['metadata']['name']}": item for item in found}
 
 
-def _runtime(rendered: Plan | None) -> str | None:
-    decision = rendered.decision if rendered is not None else None
-    return None if decision is None else str(decision["runtime"])
+_Side = tuple[Rendered, Json]
+_MISSING: Final = object()
 
 
-def _refusal(rendered: Plan | None) -> str | None:
-    if rendered is None:
-        return None
-    return next((problem.message for _, problem in rendered.refusals()), None)
+@dataclass(frozen=True, slots=True)
+class _Causes:
+    """Says for one service what each changed field comes from: `middle` is its render between the two,
+    and `versions` what brought the difference to the first one."""
+
+    middle: Rendered | None
+    versions: str
+
+    def fields(self, name: str, old: _Side, new: _Side) -> Iterator[FieldChange]:
+        """The changed fields of one object."""
+        (first, was_object), (second, now_object) = old, new
+        middle = self.middle or first
+        before, after = dict(leaves(was_object)), dict(leaves(now_object))
+        base = dict(leaves(_objects(middle).get(name, {}))) if self.versions else before
+        component = (now_object["metadata"].get("labels") or {}).get("component", "")
+        for path in sorted({*before, *after}):
+            was, now = before.get(path, _MISSING), after.get(path, _MISSING)
+            if was == now:
+                continue
+            between = base.get(path, _MISSING)
+            causes = []
+            if between != now:
+                there = now is not _MISSING
+                sides = (_plain(between), middle), (_plain(now), second)
+                causes.append(_cause_of(component, path, *sides, is_there=there))
+            if between != was:
+                causes.append(self.versions)
+            yield FieldChange(name, path, _shown(was), _shown(now), " and ".join(causes))
 
 
-def _fields(name: str, old: Json, new: Json, first: Plan, second: Plan) -> Iterator[FieldChange]:
-    before, after = dict(leaves(old)), dict(leaves(new))
-    component = (new["metadata"].get("labels") or {}).get("component", "")
-    for path in sorted({*before, *after}):
-        was, now = before.get(path), after.get(path)
-        if was == now and (path in before) is (path in after):
-            continue
-        cause = _cause_of(component, path, (was, first), (now, second), is_there=path in after)
-        yield FieldChange(name, path, _plain(was), _plain(now), cause)
+def _plain(value: Any) -> Any:
+    return None if value is _MISSING else value
+
+
+def _shown(value: Any) -> Any:
+    """A value as JSON data."""
+    return list(value) if isinstance(value, tuple) else _plain(value)
 
 
 def _cause_of(
-    component: str, path: str, old: tuple[Any, Plan], new: tuple[Any, Plan], *, is_there: bool
+    component: str,
+    path: str,
+    old: tuple[Any, Rendered],
+    new: tuple[Any, Rendered],
+    *,
+    is_there: bool,
 ) -> str:
     """The layers of what a change brings, or of what it takes away."""
     (was, first), (now, second) = old, new
@@ -158,16 +202,12 @@ def _cause_of(
     return _cause(source, component, path, words)
 
 
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _cause(rendered: Plan, component: str, path: str, words: Sequence[int] | None) -> str:
+def _cause(rendered: Rendered, component: str, path: str, words: Sequence[int] | None) -> str:
     """The layers that set a field (of a list: these words), by the provenance of its component."""
-    provenance = rendered.provenance.get(component, {})
+    provenance = rendered.layers.get(component, {})
     for candidate in _places(path):
         paths = [candidate] if words is None else [f"{candidate}[{at}]" for at in words]
-        found = [provenance[each][1] for each in paths if each in provenance]
+        found = [provenance[each] for each in paths if each in provenance]
         if found:
             return " and ".join(dict.fromkeys(found))
     return "InferenceService" if component not in _COMPONENTS else "OME"
