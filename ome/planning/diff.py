@@ -213,7 +213,7 @@ def _cause(rendered: Rendered, component: str, path: str, words: Sequence[int] |
     return "InferenceService" if component not in _COMPONENTS else "OME"
 
 
-def _remover(rendered: Plan, component: str, path: str) -> str:
+def _remover(rendered: Rendered, component: str, path: str) -> str:
     """The layer that removes a field that lower layers set; "" when none does."""
     removals = rendered.removals.get(component, {})
     return next((removals[each] for each in _places(path) if each in removals), "")

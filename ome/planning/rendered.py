@@ -23,13 +23,14 @@ PROTOCOL: Final = 1
 @dataclass(frozen=True, slots=True)
 class Rendered:
     """One service: its objects, the runtime that it uses, the first problem that holds something back,
-    and by component the layer of every leaf."""
+    and by component the layer of every leaf and of everything that was removed."""
 
     service: ObjectRef
     objects: tuple[Json, ...] = ()
     runtime: str | None = None
     refusal: str | None = None
     layers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    removals: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, plan: Plan) -> Rendered:
@@ -44,6 +45,7 @@ class Rendered:
                 component: {path: layer for path, (_, layer) in leaves.items()}
                 for component, leaves in plan.provenance.items()
             },
+            plan.removals,
         )
 
     def as_json(self) -> Json:
@@ -55,6 +57,7 @@ class Rendered:
             "runtime": self.runtime,
             "refusal": self.refusal,
             "layers": self.layers,
+            "removals": {name: dict(found) for name, found in self.removals.items()},
         }
 
     @classmethod
@@ -67,4 +70,5 @@ class Rendered:
             data["runtime"],
             data["refusal"],
             data["layers"],
+            data["removals"],
         )

@@ -20,7 +20,7 @@ from ome.testing.builders import model, obj, runtime, service
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = """\
-from ome.engines import CONTRACT, Detection, Dialect, EngineInfo, hookimpl
+from ome.engines import CONTRACT, Basis, Detection, Dialect, EngineInfo, hookimpl
 
 @hookimpl
 def ome_describe():
@@ -28,11 +28,11 @@ def ome_describe():
 
 @hookimpl
 def ome_detect(container):
-    return Detection("test") if "fake" in container.image else None
+    return Detection(Basis.IMAGE) if "fake" in container.image else None
 
 @hookimpl
 def ome_dialect(version):
-    return Dialect(tensor=frozenset({SPELLINGS}))
+    return Dialect(tensor=(SPELLINGS,))
 """
 OLD, NEW = PLUGIN.replace("SPELLINGS", '"--ranks"'), PLUGIN.replace("SPELLINGS", '"--tp"')
 

@@ -46,7 +46,7 @@ def test_the_answer(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) 
     assert item["objects"][0]["kind"] == "Deployment"
     layers = item["layers"]["engine"]
     assert layers["containers[ome-container].image"] == "ClusterServingRuntime/rt"
-    assert sorted(item) == ["layers", "objects", "refusal", "runtime", "service"]
+    assert sorted(item) == ["layers", "objects", "refusal", "removals", "runtime", "service"]
     assert Rendered.from_json(item).as_json() == item
 
 

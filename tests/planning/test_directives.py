@@ -12,7 +12,7 @@ from ome.engines.discovery import discover
 from ome.engines.engines import Engines
 from ome.lint.lint import lint
 from ome.merging.canonical import content_hash
-from ome.planning.diff import diff
+from ome.planning.diff import compare, render_all
 from ome.planning.plan import Plan
 from ome.planning.planner import plan
 from ome.snapshot import Snapshot
@@ -578,7 +578,8 @@ def test_a_removal_reads_as_one_in_a_diff() -> None:
     after = {
         "runner": {"env": [{"name": "A", **GONE}], "argsPatch": [to("--a", "2"), {"append": ["x"]}]}
     }
-    (change,) = diff(snapshot({}), snapshot(after), Engines())
+    sides = (render_all(snapshot(layer), Engines()) for layer in ({}, after))
+    (change,) = compare(*sides)
     found = {(each.field, each.cause) for each in change.fields}
     assert found == {
         ("containers[ome-container].env[A].name", "InferenceService"),
