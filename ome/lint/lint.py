@@ -14,6 +14,7 @@ from ome.api import (
 )
 from ome.engines.engines import Engines
 from ome.engines.types import Severity
+from ome.lint.chains import chain_findings
 from ome.lint.findings import LintFinding, from_problem
 from ome.lint.fleet import overlaps, unknown_classes, unmatched
 from ome.lint.objects import MODEL_RULES, RUNTIME_RULES
@@ -43,6 +44,8 @@ def _findings(snapshot: Snapshot, engines: Engines) -> Iterator[LintFinding]:
     yield from overlaps(runtimes)
     yield from unmatched(runtimes, models)
     for item in runtimes:
+        assert isinstance(item, ServingRuntime | ClusterServingRuntime)
+        yield from chain_findings(snapshot, item)
         yield from _directives(snapshot, item)
     for service in snapshot.services():
         planned = plan(snapshot, service, engines)

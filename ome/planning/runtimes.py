@@ -1,19 +1,24 @@
-"""What OME reports of a runtime: its inheritance chain and whether that resolves.
+"""What OME says of a runtime: what is wrong with it, its inheritance chain and whether that resolves.
 
 Source: OME "Runtime inheritance" document (v1.3), "When a chain breaks".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from ome.api import ObjectRef
+from ome.api import ObjectRef, Problem
 from ome.planning.plan import Event
-from ome.snapshot import Runtime, Snapshot
+from ome.snapshot import INHERIT_FROM, Runtime, Snapshot
 
-__all__ = ["RuntimeReport", "report_runtime"]
+__all__ = ["PROFILE_ANNOTATION", "RuntimeReport", "check_runtime", "report_runtime"]
+
+PROFILE_ANNOTATION: Final = "ome.io/runtime-profile"
+_PROFILE_TEXT: Final = (
+    f'runtimes carrying {PROFILE_ANNOTATION}="true" must also set spec.disabled: true'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +58,17 @@ def report_runtime(snapshot: Snapshot, runtime: Runtime) -> RuntimeReport:
         status["inheritanceChain"] = names
     event = None if broken is None else Event("Warning", broken.reason, broken.message)
     return RuntimeReport(runtime.ref, status, event)
+
+
+def check_runtime(snapshot: Snapshot, runtime: Runtime) -> Iterator[Problem]:
+    """Why admission refuses a runtime, the first problem being the one that it tells: a profile that isn't
+    disabled, a chain that doesn't resolve."""
+    own = runtime.raw.get("spec") or {}
+    if runtime.annotations.get(PROFILE_ANNOTATION) == "true" and own.get("disabled") is not True:
+        fix = "set spec.disabled: true, or remove the annotation"
+        yield Problem("ProfileNotDisabled", _PROFILE_TEXT, runtime.ref, "spec.disabled", fix)
+    broken = snapshot.lineage.effective(runtime.ref).broken
+    if broken is not None:
+        path = f"metadata.annotations[{INHERIT_FROM}]"
+        fix = "name a parent that exists, once in the chain"
+        yield Problem(broken.reason, broken.message, runtime.ref, path, fix)

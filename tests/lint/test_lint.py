@@ -127,16 +127,6 @@ FIRST = "spec.supportedModelFormats[0]"
         ),
         (
             {
-                "supportedModelFormats": [AUTO],
-                "metadata": {"annotations": {"ome.io/inherit-from": "base"}},
-            },
-            [
-                f"warning AutoSelectInherits {RT} {FIRST}.autoSelect: OME would render the runtime without "
-                "what it inherits from base | name the runtime in services, and leave autoSelect out"
-            ],
-        ),
-        (
-            {
                 "supportedModelFormats": [
                     entry(priority=1),
                     entry(priority=2),
@@ -164,6 +154,15 @@ FIRST = "spec.supportedModelFormats[0]"
 )
 def test_runtimes(spec: dict[str, Any], expected: list[str]) -> None:
     assert lines(runtime(**spec)) == expected
+
+
+def test_an_entry_that_is_chosen_without_what_it_inherits() -> None:
+    annotations = {"ome.io/inherit-from": "base"}
+    child = runtime(supportedModelFormats=[AUTO], metadata={"annotations": annotations})
+    assert lines(child, runtime(name="base", supportedModelFormats=[])) == [
+        f"warning AutoSelectInherits {RT} {FIRST}.autoSelect: OME would render the runtime without "
+        "what it inherits from base | name the runtime in services, and leave autoSelect out"
+    ]
 
 
 def test_classes_of_the_input_decide_which_keys_are_known() -> None:
