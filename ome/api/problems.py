@@ -33,7 +33,8 @@ class Problem:
     `code` is stable, `message` is complete in itself, `path` is a field path such as
     `spec.engine.runner.env[0].value`, `fix` says what to do about it, `where` is a place
     in the input such as `runtime.yaml: document 2, line 14`, and `reference` tells where the fault is
-    documented or was reported. `is_error` marks an advisory about something that can't work.
+    documented or was reported. `is_error` marks an advisory about something that can't work, `is_note` one
+    that is worth knowing and no more.
     """
 
     code: str
@@ -44,6 +45,7 @@ class Problem:
     where: str = ""
     reference: str = ""
     is_error: bool = False
+    is_note: bool = False
 
     def __str__(self) -> str:
         """The problem on one line: place, object, field, message, fix; each only if it is known."""

@@ -82,8 +82,11 @@ def _as_text(found: Sequence[Placed]) -> str:
         subject = f"{each.subject}: " if each.subject else ""
         lines.append(f"{place}{each.finding.severity}: {subject}{each.text} [{each.finding.code}]")
     counts = Counter(each.finding.severity for each in found)
-    errors, warnings = counts[Severity.ERROR], counts[Severity.WARNING]
-    lines.append(f"{errors} error(s), {warnings} warning(s)" if found else "no findings")
+    errors, warnings, notes = (
+        counts[each] for each in (Severity.ERROR, Severity.WARNING, Severity.NOTE)
+    )
+    total = f"{errors} error(s), {warnings} warning(s)" + (f", {notes} note(s)" if notes else "")
+    lines.append(total if found else "no findings")
     return "\n".join(lines) + "\n"
 
 
@@ -140,7 +143,8 @@ def _as_github(found: Sequence[Placed]) -> str:
             if value
         )
         text = f"{each.subject}: {each.text}" if each.subject else each.text
-        lines.append(f"::{each.finding.severity} {shown}::{_escape(text)}\n")
+        command = "notice" if each.finding.severity is Severity.NOTE else str(each.finding.severity)
+        lines.append(f"::{command} {shown}::{_escape(text)}\n")
     return "".join(lines)
 
 

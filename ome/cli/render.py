@@ -34,7 +34,9 @@ def run(options: argparse.Namespace) -> int:
         for service in services
     ]
     sys.stdout.write(_SHOW[options.show](plans, options.output))
-    for warning in dict.fromkeys(each for item in plans for each in item.warnings):
+    for warning in dict.fromkeys(
+        each for item in plans for each in item.warnings if not each.is_note
+    ):
         warn(warning)
     refusals = [problem for item in plans for _, problem in item.refusals()]
     sys.stdout.flush()

@@ -80,8 +80,9 @@ class Profile:
 
 
 class Severity(StrEnum):
-    """How bad a finding is."""
+    """How bad a finding is. A note is shown by `ome lint` alone, and never fails it."""
 
+    NOTE = "note"
     WARNING = "warning"
     ERROR = "error"
 

@@ -10,6 +10,7 @@ from ome.api import (
     BaseModel,
     ClusterBaseModel,
     ClusterServingRuntime,
+    Problem,
     ServingRuntime,
 )
 from ome.engines.engines import Engines
@@ -53,8 +54,13 @@ def _findings(snapshot: Snapshot, engines: Engines) -> Iterator[LintFinding]:
             yield from_problem(problem, Severity.ERROR)
         for problem in planned.warnings:
             if problem.code not in _NOT_FINDINGS:
-                severity = Severity.ERROR if problem.is_error else Severity.WARNING
-                yield from_problem(problem, severity)
+                yield from_problem(problem, _severity(problem))
+
+
+def _severity(problem: Problem) -> Severity:
+    if problem.is_note:
+        return Severity.NOTE
+    return Severity.ERROR if problem.is_error else Severity.WARNING
 
 
 def _directives(snapshot: Snapshot, item: ApiObject) -> Iterator[LintFinding]:

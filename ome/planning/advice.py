@@ -75,6 +75,7 @@ def _problems(inspection: Inspection, where: str) -> Iterator[Problem]:
             fix=finding.fix,
             reference=finding.reference,
             is_error=finding.severity is Severity.ERROR,
+            is_note=finding.severity is Severity.NOTE,
         )
 
 

@@ -156,9 +156,23 @@ class PodBuild:
         )
         dialect = recognise(view_of(runner)).dialect
         edited = runner
-        for layer, edited in edit_runner(runner, edits, dialect):
+        missed: list[str] = []
+        for layer, edited in edit_runner(runner, edits, dialect, missed):
             self._note(layer, edited, "runner")
+        self._warn_missed(missed)
         return edited
+
+    def _warn_missed(self, missed: list[str]) -> None:
+        """Say which sizes of the class aren't applied, because flags are never added."""
+        assert self._accelerator is not None or not missed
+        for each in missed:
+            name = self._accelerator.name if self._accelerator else ""
+            self._context.warn(
+                "ParallelismNotApplied",
+                f"the {self._name} doesn't get the settings of class {name}: {each} in its arguments",
+                path=f"spec.{self._name}.runner.args",
+                fix="write the flag in the runtime's args, for the class to set it",
+            )
 
     def _sets_resources(self) -> bool:
         """Whether the service sets resources on its runner (or, with a leader, on the leader's)."""

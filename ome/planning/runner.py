@@ -41,9 +41,12 @@ class RunnerEdits:
 
 
 def edit_runner(
-    runner: Json, edits: RunnerEdits, dialect: argv.Dialect
+    runner: Json, edits: RunnerEdits, dialect: argv.Dialect, missed: list[str]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each edit in order: the layer that makes it, and the runner after it."""
+    """Each edit in order: the layer that makes it, and the runner after it.
+
+    `missed` gets what the class's settings ask for and no word of the runner can take.
+    """
     accelerator = edits.accelerator
     overrides = accelerator.overrides if accelerator else {}
     layer = f"AcceleratorClass/{accelerator.name}" if accelerator else OME
@@ -63,7 +66,7 @@ def edit_runner(
         edited = {**edited, "args": words}
     parallelism = overrides.get("tensorParallelismOverride")
     if parallelism is not None:
-        edited = _set_parallelism(edited, parallelism, dialect)
+        edited = _set_parallelism(edited, parallelism, dialect, missed)
     yield layer, edited
     count = count_accelerators(edited, edits.accelerator_names)
     if count and parallelism is None:
@@ -80,7 +83,9 @@ def _set_model_paths(runner: dict[str, Any], edits: RunnerEdits) -> dict[str, An
     return runner
 
 
-def _set_parallelism(runner: Json, parallelism: Json, dialect: argv.Dialect) -> dict[str, Any]:
+def _set_parallelism(
+    runner: Json, parallelism: Json, dialect: argv.Dialect, missed: list[str]
+) -> dict[str, Any]:
     """Rewrite the sizes above 0 in `args`, or else in `command`; a flag is never added."""
     edited = dict(runner)
     sizes = (
@@ -96,4 +101,7 @@ def _set_parallelism(runner: Json, parallelism: Json, dialect: argv.Dialect) -> 
             if changed is not None:
                 edited[words] = changed
                 break
+        else:
+            if size > 1:  # without the flag the size is 1
+                missed.append(f"{name} {size}: there is none of {', '.join(spellings)}")
     return edited

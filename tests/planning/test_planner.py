@@ -534,6 +534,28 @@ def test_a_misspelt_class_key_is_said() -> None:
     ]
 
 
+def test_a_size_that_no_flag_takes_is_said() -> None:
+    sizes = {"tensorParallelismOverride": {"tensorParallelSize": 4, "pipelineParallelSize": 1}}
+    entry = {**ENTRY, "acceleratorConfig": {"big": sizes}}
+
+    def warnings(*args: str) -> list[str]:
+        rt = runtime(
+            {"runner": {**RUNNER, "args": list(args)}},
+            supportedModelFormats=[entry],
+            acceleratorRequirements={"acceleratorClasses": ["big"]},
+        )
+        asked = service(model={"name": "m"}, acceleratorSelector={"acceleratorClass": "big"})
+        rendered = plan_of(rt, model(), classed("big", "80Gi"), asked)
+        return [str(warning) for warning in rendered.warnings]
+
+    assert warnings("--tp=1") == []
+    assert warnings("--port=1") == [
+        "InferenceService/demo/chat: spec.engine.runner.args: the engine doesn't get the settings of class big: "
+        "tensorParallelSize 4: there is none of --tp-size, --tp, --tensor-parallel-size in its arguments; "
+        "write the flag in the runtime's args, for the class to set it"
+    ]
+
+
 def test_provenance_of_a_listed_container_inherited_selectors_and_legacy_annotations() -> None:
     base = runtime(name="base", disabled=True, nodeSelector={"pool": "base"}, schedulerName="own")
     listed = {"runner": RUNNER, "containers": [{"name": "ome-container", "image": "listed"}]}

@@ -25,6 +25,7 @@ from ome.engines.kit.pods import (
     opaque,
     probe_handlers,
     probe_ports,
+    served_name,
     shared_memory,
 )
 from ome.engines.kit.profiles import PROMETHEUS, http_probes
@@ -79,6 +80,7 @@ __all__ = [
     "read_launch",
     "read_table",
     "repeated",
+    "served_name",
     "shared_memory",
     "unknown",
 ]

@@ -20,6 +20,7 @@ __all__ = [
     "opaque",
     "probe_handlers",
     "probe_ports",
+    "served_name",
     "shared_memory",
 ]
 
@@ -36,6 +37,7 @@ NO_MEMORY: Final = (
 )
 NO_MEDIUM: Final = "the volume at /dev/shm is on disk, not in memory"
 TOO_MANY: Final = "the flags need {needed} accelerators ({sizes}), the container has {found}{nodes}"
+NO_NAME: Final = "{engine} serves the model under the path of its files, which clients have to give"
 WRONG_PORT: Final = "the probe asks port {port}, {engine} listens on {listened}"
 NO_SUCH_PORT: Final = 'the probe asks the port "{port}", which the container doesn\'t name'
 
@@ -49,6 +51,18 @@ def opaque(code: str) -> Rule:
             text = OPAQUE.format(engine=line.server.name, reason=reason)
             fix = "write the command and its flags as one list"
             yield Finding(code, Severity.WARNING, text, line.path, fix)
+
+    return rule
+
+
+def served_name(code: str, flag: str) -> Rule:
+    """A server that gives its model the name of its files."""
+
+    def rule(view: PodView, line: CommandLine) -> Iterator[Finding]:
+        if view.component not in ("engine", "decoder") or not line.is_whole or line.has(flag):
+            return
+        text = NO_NAME.format(engine=line.server.name)
+        yield Finding(code, Severity.NOTE, text, line.path, f"add {flag}={{{{.Name}}}}")
 
     return rule
 

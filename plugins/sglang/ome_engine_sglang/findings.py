@@ -7,7 +7,13 @@ from typing import Final
 from ome.engines import Finding, PodView, kit
 from ome.engines.kit import CommandLine, Rule
 from ome_engine_sglang.commandline import read_command_line
-from ome_engine_sglang.probes import DEFAULT_PORT, find_timeouts, other_ports
+from ome_engine_sglang.probes import (
+    DEFAULT_PORT,
+    find_grace,
+    find_timeouts,
+    find_worker_probe,
+    other_ports,
+)
 
 __all__ = ["RULES", "find"]
 
@@ -33,6 +39,8 @@ RULES: Final[tuple[Rule, ...]] = (
     kit.loopback("SGLangLoopback", "127.0.0.1", reference="ai-dynamo/modelexpress#397"),
     kit.probe_ports("SGLangProbePort", DEFAULT_PORT, other_ports),
     find_timeouts,
+    find_worker_probe,
+    find_grace,
     kit.shared_memory("SGLangNoSharedMemory", "--tp-size", "vllm-project/production-stack#276"),
     kit.accelerators(
         "SGLangTooFewAccelerators",
@@ -40,6 +48,7 @@ RULES: Final[tuple[Rule, ...]] = (
         ("--tp-size", "--pp-size", "--dp-size"),
         reference="sgl-project/sglang#3470",
     ),
+    kit.served_name("SGLangServedName", "--served-model-name"),
     kit.ambiguous("SGLangFlagAmbiguous", {"--pp": "sgl-project/sglang#11279"}),
     kit.prefixes("SGLangFlagPrefix"),
     kit.misspelt("SGLangFlagSpelling"),

@@ -9,6 +9,7 @@ from ome.engines import (
     Dialect,
     EngineInfo,
     Finding,
+    Geometry,
     PodView,
     Profile,
     hookimpl,
@@ -17,6 +18,7 @@ from ome.engines.kit import PROMETHEUS, http_probes
 from ome_engine_sglang.detect import detect
 from ome_engine_sglang.findings import find
 from ome_engine_sglang.flags import dialect
+from ome_engine_sglang.geometry import geometry_of
 
 
 @hookimpl
@@ -47,3 +49,9 @@ def ome_profiles() -> list[Profile]:
 def ome_findings(view: PodView) -> list[Finding]:
     """What fails or hurts in a pod that runs SGLang."""
     return find(view)
+
+
+@hookimpl
+def ome_geometry(view: PodView) -> Geometry | None:
+    """How SGLang spreads the model over accelerators."""
+    return geometry_of(view)

@@ -9,7 +9,7 @@ from ome.engines import Finding, PodView, Severity
 from ome.engines.kit import PROBES, CommandLine
 from ome_engine_sglang.flags import order_of
 
-__all__ = ["DEFAULT_PORT", "find_timeouts", "other_ports"]
+__all__ = ["DEFAULT_PORT", "find_grace", "find_timeouts", "find_worker_probe", "other_ports"]
 
 DEFAULT_PORT: Final = 30000
 BOOTSTRAP_PORT: Final = 8998
@@ -17,6 +17,13 @@ LEAST_TIMEOUT: Final = 2
 _SLOW_SINCE: Final = order_of("0.5.1") or ()
 _CHEAP_SINCE: Final = order_of("0.5.6") or ()
 _CHEAP: Final = "SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION"
+
+STUB: Final = "a server of rank {rank} answers /health alone, and the probe asks {path}"
+SHORT_GRACE: Final = (
+    "SGLang finishes its requests before it stops, however long they take; "
+    "this pod is killed after {grace} s"
+)
+DEFAULT_GRACE: Final = 30
 
 TOO_SHORT: Final = "{path} never answers in under 1 s, and the probe gives up after {timeout}"
 
@@ -52,6 +59,41 @@ def find_timeouts(view: PodView, line: CommandLine) -> Iterator[Finding]:
             f"{name}.timeoutSeconds",
             f"set timeoutSeconds to at least {LEAST_TIMEOUT}, better 30",
             "modelplaneai/modelplane#206",
+        )
+
+
+def find_worker_probe(view: PodView, line: CommandLine) -> Iterator[Finding]:
+    """A probe of a server of another rank than 0, which has a stub at `/health` and nothing else."""
+    rank = line.number("--node-rank", 0)
+    if not rank or not line.is_readable:
+        return
+    for name in PROBES:
+        asked = (view.container.get(name) or {}).get("httpGet") or {}
+        path = str(asked.get("path") or "/").partition("?")[0]
+        if asked and path != "/health":
+            yield Finding(
+                "SGLangWorkerProbe",
+                Severity.ERROR,
+                STUB.format(rank=rank, path=path),
+                f"{name}.httpGet.path",
+                "ask /health, or leave the probe out",
+                "InftyAI/llmaz#382",
+            )
+
+
+def find_grace(view: PodView, line: CommandLine) -> Iterator[Finding]:
+    """A pod with no more time to stop than Kubernetes' default."""
+    grace = view.pod.get("terminationGracePeriodSeconds")
+    if view.component == "router" or not isinstance(grace, int) or grace > DEFAULT_GRACE:
+        return
+    if line.is_tabled:
+        yield Finding(
+            "SGLangGrace",
+            Severity.NOTE,
+            SHORT_GRACE.format(grace=grace),
+            "",
+            "set terminationGracePeriodSeconds to what the longest answers take",
+            "llm-d/llm-d#1525",
         )
 
 

@@ -46,7 +46,7 @@ CASES: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
         {"args": [], "command": ["sglang", "serve", "m", "--port", "8080"]},
         [("SGLangLoopback", "command")],
     ),
-    ("loopback", {"more": ["--host=127.0.0.1"]}, [("SGLangLoopback", "args[5]")]),
+    ("loopback", {"more": ["--host=127.0.0.1"]}, [("SGLangLoopback", "args[6]")]),
     (
         "localhost",
         {"args": ["--port=8080", "--host", "localhost"]},
@@ -143,7 +143,7 @@ def test_empty_container_raises_nothing(view: Callable[..., PodView]) -> None:
 
 
 def test_every_rule_is_listed_once() -> None:
-    assert len(RULES) == len(set(RULES)) == 11
+    assert len(RULES) == len(set(RULES)) == 14
 
 
 CODES = {
@@ -153,7 +153,10 @@ CODES = {
     "SGLangFlagRepeated",
     "SGLangFlagSpelling",
     "SGLangFlagUnknown",
+    "SGLangGrace",
     "SGLangLoopback",
+    "SGLangServedName",
+    "SGLangWorkerProbe",
     "SGLangNoSharedMemory",
     "SGLangOpaque",
     "SGLangProbePort",
@@ -168,3 +171,36 @@ def test_codes_are_pinned_and_documented() -> None:
     readme = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
     assert set(re.findall(r'"(SGLang[A-Z]\w+)"', sources)) == CODES
     assert set(re.findall(r"`(SGLang[A-Z]\w+)`", readme)) == CODES
+
+
+def test_a_model_without_a_name_is_a_note(found: Found) -> None:
+    (finding,) = found(notes=True, args=["--host=0.0.0.0", "--port=8080"])
+    assert (finding.code, finding.severity) == ("SGLangServedName", Severity.NOTE)
+    assert finding.fix == "add --served-model-name={{.Name}}"
+    assert found(notes=True) == []
+    assert found(notes=True, args=["--host=0.0.0.0", "--port=8080"], component="router") == []
+
+
+def test_a_pod_that_is_killed_early_is_a_note(found: Found) -> None:
+    (finding,) = found(notes=True, pod={"terminationGracePeriodSeconds": 30})
+    assert (finding.code, finding.severity) == ("SGLangGrace", Severity.NOTE)
+    assert finding.message == (
+        "SGLang finishes its requests before it stops, however long they take; this pod is killed "
+        "after 30 s"
+    )
+    assert found(notes=True, pod={"terminationGracePeriodSeconds": 31}) == []
+
+
+WORKER = ["--nnodes=2", "--node-rank=1", "--dist-init-addr=x:1"]
+
+
+def test_a_worker_has_a_stub_for_probes_only(found: Found) -> None:
+    findings = found(more=WORKER, readinessProbe=None, startupProbe=None)
+    assert findings == []
+    (first, second) = found(more=WORKER)
+    assert (first.code, first.path) == ("SGLangWorkerProbe", "startupProbe.httpGet.path")
+    assert (
+        first.message
+        == "a server of rank 1 answers /health alone, and the probe asks /health_generate"
+    )
+    assert second.path == "readinessProbe.httpGet.path"

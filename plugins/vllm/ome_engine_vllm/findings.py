@@ -69,6 +69,7 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     pods.find_port_variable,
     pods.find_shutdown,
+    kit.served_name("VLLMServedName", "--served-model-name"),
     kit.ambiguous("VLLMFlagAmbiguous"),
     kit.prefixes("VLLMFlagPrefix"),
     kit.misspelt("VLLMFlagSpelling"),

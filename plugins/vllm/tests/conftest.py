@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ome.engines import Container, Finding, PodView
+from ome.engines import Container, Finding, PodView, Severity
 from ome_engine_vllm.detect import detect
 from ome_engine_vllm.findings import find
 
@@ -66,13 +66,13 @@ def view() -> ViewBuilder:
 
 @pytest.fixture
 def found(view: ViewBuilder) -> Callable[..., list[Finding]]:
-    """What the rules find in a pod, proven not to change it."""
+    """What the rules find in a pod, proven not to change it; notes only when asked for."""
 
-    def ask(**overrides: Any) -> list[Finding]:
+    def ask(*, notes: bool = False, **overrides: Any) -> list[Finding]:
         given = view(**overrides)
         before = copy.deepcopy((given.container, given.pod))
         findings = find(given)
         assert (given.container, given.pod) == before
-        return findings
+        return [each for each in findings if notes or each.severity is not Severity.NOTE]
 
     return ask

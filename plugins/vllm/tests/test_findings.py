@@ -290,7 +290,7 @@ def test_empty_container_raises_nothing(view: Callable[..., PodView]) -> None:
 
 
 def test_every_rule_is_listed_once() -> None:
-    assert len(RULES) == len(set(RULES)) == 16
+    assert len(RULES) == len(set(RULES)) == 17
 
 
 CODES = {
@@ -308,6 +308,7 @@ CODES = {
     "VLLMOpaque",
     "VLLMPortVariable",
     "VLLMProbePort",
+    "VLLMServedName",
     "VLLMShutdown",
     "VLLMTooFewAccelerators",
     "VLLMWorkerProbe",
@@ -320,3 +321,14 @@ def test_codes_are_pinned_and_documented() -> None:
     readme = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
     assert set(re.findall(r'"(VLLM[A-Z][a-z]\w+)"', sources)) == CODES
     assert set(re.findall(r"`(VLLM[A-Z][a-z]\w+)`", readme)) == CODES
+
+
+def test_a_model_without_a_name_is_a_note(found: Found) -> None:
+    (finding,) = found(notes=True, args=["--port=8080"])
+    assert (finding.code, finding.severity) == ("VLLMServedName", Severity.NOTE)
+    assert (
+        finding.message
+        == "vLLM serves the model under the path of its files, which clients have to give"
+    )
+    assert finding.fix == "add --served-model-name={{.Name}}"
+    assert found(notes=True, args=["--port=8080", "--served-model-name", "m"]) == []
