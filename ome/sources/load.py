@@ -38,8 +38,6 @@ from ome.sources.documents import Document, UnreadableInput, read_documents
 
 __all__ = ["Loaded", "load"]
 
-PRESET_ANNOTATION: Final = "ome.io/engine"
-
 # Kinds of the group that rendering doesn't read.
 _OTHER_KINDS: Final = frozenset(
     {
@@ -81,7 +79,6 @@ def load(
     *,
     namespace: str = "default",
     ome_namespace: str = DEFAULT_OME_NAMESPACE,
-    presets: Iterable[str] = (),
     keep_places: bool = False,
 ) -> Loaded:
     """Read every document of every file.
@@ -90,7 +87,7 @@ def load(
     every field, which keeps the parsed texts in memory. Raises UnreadableInput with every fault found, each
     with file, document number and line.
     """
-    loader = _Loader(namespace, ome_namespace, tuple(presets), keep_places)
+    loader = _Loader(namespace, ome_namespace, keep_places)
     for name, data in files:
         try:
             for document in read_documents(data, name):
@@ -106,7 +103,6 @@ def load(
 class _Loader:
     namespace: str
     ome_namespace: str
-    presets: tuple[str, ...]
     keep_places: bool
     faults: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
@@ -211,22 +207,12 @@ class _Loader:
             self.warnings.append(replace(problem, where=at))
         if unknown:
             item = parse(_without(item.raw, [problem.path for problem in unknown]))
-        if preset := item.annotations.get(PRESET_ANNOTATION):
-            self._check_preset(item, preset, where)
         if (earlier := self.objects.pop(item.ref, None)) is not None:
             text = f"it stands twice: this one replaces the one of {earlier[1]}"
             self.warnings.append(Problem("DuplicateObject", text, item.ref, where=where))
         self.objects[item.ref] = item, where
         if self.keep_places:
             self.places[item.ref] = document, path
-
-    def _check_preset(self, item: ApiObject, preset: str, where: str) -> None:
-        if not item.KIND.endswith("ServingRuntime") or preset in self.presets:
-            return
-        known = ", ".join(sorted(self.presets)) or "none installed"
-        text = f'unknown {PRESET_ANNOTATION} value "{preset}" (known: {known})'
-        path = f"metadata.annotations[{PRESET_ANNOTATION}]"
-        self.faults.append(Problem("UnknownPreset", text, item.ref, path, where=where))
 
     def _placed(self, raw: dict[str, Any]) -> dict[str, Any]:
         """The object in its namespace: the default one, or none for cluster-scoped kinds."""
