@@ -91,7 +91,7 @@ def test_no_manifest_gives_a_traceback(data: st.DataObject) -> None:
         mutate(data, documents)
     text = yaml.safe_dump_all(documents, allow_unicode=True).encode()
     try:
-        loaded = load([("fuzz.yaml", text)])
+        loaded = load([("fuzz.yaml", text)], presets=PRESETS)
     except UnreadableInput as error:
         for problem in error.problems:
             assert problem.where.startswith("fuzz.yaml: ")

@@ -21,8 +21,9 @@ def main() -> int:
     engines = discover()
     for failed in engines.errors:
         say(f"Warning: engine plugin {failed.name} isn't used: {failed.message}", file=sys.stderr)
-    loaded = load(read_paths([str(EXAMPLE)]))
-    snapshot = Snapshot.of(loaded.objects, config=loaded.config, presets=InstalledPresets(engines))
+    presets = InstalledPresets(engines)
+    loaded = load(read_paths([str(EXAMPLE)]), presets=presets)
+    snapshot = Snapshot.of(loaded.objects, config=loaded.config, presets=presets)
     (service,) = snapshot.services()
     result = plan(snapshot, service, engines, provenance=True)
     leaves = result.provenance["engine"]

@@ -60,7 +60,7 @@ def _changes(options: argparse.Namespace, engines: Engines) -> tuple[list[Servic
 def _render(options: argparse.Namespace, paths: str, engines: Engines, side: str) -> list[Rendered]:
     """What one side renders to; warnings say which side they are of."""
     own = argparse.Namespace(**{**vars(options), "filename": [paths]})
-    loaded = read_objects(own)
+    loaded = read_objects(own, engines)
     for problem in loaded.warnings:
         if problem.code != "ObjectsSkipped":
             warn(Problem(problem.code, f"{side}: {problem}"))

@@ -31,19 +31,22 @@ def read_snapshot(options: argparse.Namespace, engines: Engines) -> Snapshot:
 
     Raises UnreadableInput.
     """
-    loaded = read_objects(options)
+    loaded = read_objects(options, engines)
     snapshot = snapshot_of(loaded, options, engines)
     for problem in (*loaded.warnings, *snapshot.preset_problems):
         warn(problem)
     return snapshot
 
 
-def read_objects(options: argparse.Namespace, *, keep_places: bool = False) -> Loaded:
+def read_objects(
+    options: argparse.Namespace, engines: Engines, *, keep_places: bool = False
+) -> Loaded:
     """The objects that the input flags name. Raises UnreadableInput."""
     return load(
         read_paths(options.filename, recursive=options.recursive),
         namespace=options.namespace or "default",
         ome_namespace=options.ome_namespace,
+        presets=InstalledPresets(engines),
         keep_places=keep_places,
     )
 

@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the findings; exit code 1 on errors, and with --strict on warnings."""
     engines = read_engines()
     try:
-        loaded = read_objects(options, keep_places=True)
+        loaded = read_objects(options, engines, keep_places=True)
     except OmeError as refused:
         found = [_of_reading(from_problem(each, Severity.ERROR)) for each in refused.problems]
     else:

@@ -69,7 +69,8 @@ def _parameter_fault(parameter: Any, before: set[str]) -> str:
         return f"the name {name!r} of its parameter must match {_PARAMETER.pattern}"
     if name in before:
         return f"its parameter {name} stands twice"
-    if not isinstance(parameter.type, ParameterType):
+    kind: Any = parameter.type
+    if not isinstance(kind, ParameterType):
         return f"the type of its parameter {name} is no ParameterType"
     if not isinstance(parameter.description, str) or not parameter.description:
         return f"its parameter {name} has no description"

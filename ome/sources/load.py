@@ -35,6 +35,7 @@ from ome.snapshot import (
     read_revision,
 )
 from ome.sources.documents import Document, UnreadableInput, read_documents
+from ome.sources.presets import InstalledPresets
 
 __all__ = ["Loaded", "load"]
 
@@ -79,15 +80,17 @@ def load(
     *,
     namespace: str = "default",
     ome_namespace: str = DEFAULT_OME_NAMESPACE,
+    presets: InstalledPresets | None = None,
     keep_places: bool = False,
 ) -> Loaded:
     """Read every document of every file.
 
-    `namespace` is for objects that name none; with `keep_places` the result can tell the line of
+    `namespace` is for objects that name none. A runtime may leave required fields to its preset, where
+    `presets` has it; nothing else is filled here. With `keep_places` the result can tell the line of
     every field, which keeps the parsed texts in memory. Raises UnreadableInput with every fault found, each
     with file, document number and line.
     """
-    loader = _Loader(namespace, ome_namespace, keep_places)
+    loader = _Loader(namespace, ome_namespace, presets, keep_places)
     for name, data in files:
         try:
             for document in read_documents(data, name):
@@ -103,6 +106,7 @@ def load(
 class _Loader:
     namespace: str
     ome_namespace: str
+    presets: InstalledPresets | None
     keep_places: bool
     faults: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
@@ -195,7 +199,7 @@ class _Loader:
         self, raw: dict[str, Any], path: tuple[str | int, ...], document: Document, where: str
     ) -> None:
         try:
-            item = parse(self._placed(raw))
+            item = self._parsed(self._placed(raw))
         except InvalidObject as error:
             for problem in error.problems:
                 at = document.where_of((*path, *_steps(problem.path)))
@@ -213,6 +217,18 @@ class _Loader:
         self.objects[item.ref] = item, where
         if self.keep_places:
             self.places[item.ref] = document, path
+
+    def _parsed(self, raw: dict[str, Any]) -> ApiObject:
+        """The object, with required fields that its preset gives it. Raises InvalidObject."""
+        try:
+            return parse(raw)
+        except InvalidObject as error:
+            if self.presets is None or not raw["kind"].endswith("ServingRuntime"):
+                raise
+            completed = self.presets.complete(raw, error.problems)
+            if completed is raw:
+                raise
+        return parse(completed)
 
     def _placed(self, raw: dict[str, Any]) -> dict[str, Any]:
         """The object in its namespace: the default one, or none for cluster-scoped kinds."""

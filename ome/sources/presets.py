@@ -7,11 +7,12 @@ that use the preset, and nothing else. Source: OME serving-runtimes document (v1
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ome.api import API_VERSION, ClusterServingRuntime, InvalidObject, Problem, parse
+from ome.api.directives import has_directives
 from ome.api.unknown import unknown_fields
 from ome.engines.engines import Engines
 from ome.engines.presets import OfferedPreset, parameter_value
@@ -26,6 +27,8 @@ __all__ = ["InstalledPresets"]
 Json = Mapping[str, Any]
 Values = tuple[tuple[str, str | int], ...]
 
+# The message of a field that is missing, as `ome.api.parse` words it.
+REQUIRED: Final = "required"
 _PATH: Final = f"metadata.annotations[{PRESET_ANNOTATION}]"
 
 
@@ -61,17 +64,45 @@ class InstalledPresets:
             problem = Problem(refused.code, refused.message, runtime.ref, refused.path, refused.fix)
             return Filling(runtime, runtime, name, problem=problem)
 
-    def _fill(self, runtime: Runtime, offered: OfferedPreset) -> Filling:
+    def complete(self, raw: dict[str, Any], faults: Iterable[Problem]) -> dict[str, Any]:
+        """A runtime that lacks required fields with those that its preset gives it.
+
+        In a cluster presets are applied before the API server's schema is, so that a runner needs no name
+        where the preset names it. Takes the object, which isn't changed, and what its schema says of it.
+        """
+        try:
+            fragment = self._fragment_for(_annotations_of(raw))
+        except _Refused:
+            fragment = None
+        completed = raw
+        for fault in faults if fragment else ():
+            value: Any = {"spec": fragment}
+            steps = fault.path.split(".")
+            for step in steps:
+                value = value.get(step) if isinstance(value, dict) else None
+            if fault.message == REQUIRED and value is not None:
+                completed = _with(completed, steps, {} if isinstance(value, dict) else value)
+        return completed
+
+    def _fragment_for(self, annotations: Mapping[str, str]) -> Json | None:
+        """What the preset that is named gives; None when none is, or nobody supplies it."""
+        offered = self._offered.get(annotations.get(PRESET_ANNOTATION, ""))
+        if offered is None:
+            return None
         if offered.fault:
             raise _failed(offered, offered.fault)
-        name = offered.preset.name
-        values = _values(runtime, offered)
-        key = (name, values)
+        values = _values(annotations, offered)
+        key = (offered.preset.name, values)
         if key not in self._fragments:
             self._fragments[key] = _fragment(offered, values)
         fragment = self._fragments[key]
         if isinstance(fragment, _Refused):
             raise fragment
+        return fragment
+
+    def _fill(self, runtime: Runtime, offered: OfferedPreset) -> Filling:
+        fragment = self._fragment_for(runtime.annotations)
+        assert fragment is not None
         own = runtime.raw.get("spec") or {}
         try:
             filled = parse({**runtime.raw, "spec": merge_chain((fragment, own), RUNTIME_SPEC)})
@@ -81,12 +112,26 @@ class InstalledPresets:
         return Filling(filled, runtime, offered.preset.name, fragment)  # type: ignore[arg-type]
 
 
-def _values(runtime: Runtime, offered: OfferedPreset) -> Values:
+def _annotations_of(raw: Json) -> dict[str, str]:
+    """The annotations of an object whose schema wasn't checked."""
+    metadata = raw.get("metadata")
+    found = metadata.get("annotations") if isinstance(metadata, dict) else None
+    pairs = found.items() if isinstance(found, dict) else ()
+    return {key: text for key, text in pairs if isinstance(text, str)}
+
+
+def _with(holder: dict[str, Any], steps: Sequence[str], value: Any) -> dict[str, Any]:
+    """A copy with a field set; what is on the way to it is there."""
+    first, *rest = steps
+    return {**holder, first: _with(holder[first], rest, value) if rest else value}
+
+
+def _values(annotations: Mapping[str, str], offered: OfferedPreset) -> Values:
     """Every parameter with its value: the annotation's, or the default. Raises _Refused."""
     preset = offered.preset
     known = {parameter.name: parameter for parameter in preset.parameters}
     values = {name: parameter.default for name, parameter in known.items()}
-    for annotation, text in sorted(runtime.annotations.items()):
+    for annotation, text in sorted(annotations.items()):
         name = annotation.removeprefix(PARAMETER_PREFIX)
         if name == annotation or not text:
             continue
@@ -135,6 +180,8 @@ def _fragment(offered: OfferedPreset, values: Values) -> Json | _Refused:
         faults = unknown_fields(parse(raw))
     except InvalidObject as error:
         faults = list(error.problems)
+    if not faults and has_directives(fragment):
+        return _failed(offered, "it holds directives, and has nothing below it to remove")
     return _failed(offered, _told(faults[0])) if faults else fragment
 
 

@@ -35,7 +35,7 @@ def case_names() -> list[str]:
 
 def render(case: str) -> Plan:
     path = CASES / case / "input.yaml"
-    loaded = load([(path.name, path.read_bytes())])
+    loaded = load([(path.name, path.read_bytes())], presets=PRESETS)
     snapshot = Snapshot.of(loaded.objects, config=loaded.config, presets=PRESETS)
     (service,) = snapshot.services()
     return plan(snapshot, service, Engines())
