@@ -22,7 +22,7 @@ from ome.engines.engines import Engine, Engines, register
 from ome.lint.lint import lint
 from ome.merging.schema import RUNTIME_SPEC
 from ome.merging.strategic import merge
-from ome.planning.diff import diff
+from ome.planning.diff import compare, render_all
 from ome.planning.plan import Hold
 from ome.planning.planner import plan
 from ome.planning.runtimes import report_runtime
@@ -195,6 +195,7 @@ FIX = "mend the plugin, or write what the preset gives into the runtime and remo
         ("a: 1\n---\nb: 1", "it gives something that is no part of a runtime's spec"),
         ("a: &x [1]\nb: !!python/object:os.system x", None),
         ("{{ '{' * 1 }}", "* takes numbers; texts are joined by ~"),
+        ("engineConfig: {runner: {name: c, $patch: delete}}", "it holds directives, and has nothing below it to remove"),
         ("engineConfg: {}", "spec.engineConfg: unknown field, the API server drops it"),
         ("engineConfig: {runner: {image: x}}", "spec.engineConfig.runner.name: required"),
         ("engineConfig: {minReplicas: many}", 'spec.engineConfig.minReplicas: must be an integer, not a string ("many")'),
@@ -262,6 +263,46 @@ def test_a_preset_stands_under_the_child_that_names_it_and_over_its_parent() -> 
     assert "PresetBeatsParent" in codes
     codes = [finding.code for finding in lint(snapshot(root, leaf), ENGINES)]
     assert "PresetBeatsParent" not in codes
+
+
+def test_directives_of_a_runtime_remove_from_its_preset() -> None:
+    runner = {
+        "name": "ome-container",
+        "env": [{"name": "A", "$patch": "delete"}, {"name": "GONE", "$patch": "delete"}],
+    }
+    item = runtime(spec={"engineConfig": {"runner": runner}})
+    rendered = plan_of(item, service(), engines=ENGINES, provenance=True)
+    assert container(rendered)["env"] == [{"name": "B", "value": "preset"}]
+    assert filled(item)["engineConfig"]["runner"]["env"] == [{"name": "B", "value": "preset"}]
+    (warning,) = rendered.warnings
+    assert (warning.code, str(warning.ref)) == ("DirectiveUnmatched", "ClusterServingRuntime/rt")
+    assert warning.path == "spec.engineConfig.runner.env[1].$patch"
+
+
+def test_directives_of_a_child_with_a_preset_also_remove_from_its_parent() -> None:
+    names = [{"name": "P", "value": "parent"}, {"name": "Q", "value": "parent"}]
+    parent = runtime(
+        "", "parent", spec={"engineConfig": {"runner": {"name": "ome-container", "env": names}}}
+    )
+    gone = [{"name": name, "$patch": "delete"} for name in ("A", "P")]
+    child = runtime(
+        parent="parent", spec={"engineConfig": {"runner": {"name": "ome-container", "env": gone}}}
+    )
+    rendered = plan_of(parent, child, service(), engines=ENGINES)
+    assert {each["name"] for each in container(rendered)["env"]} == {"B", "Q"}
+    assert rendered.warnings == ()
+
+
+def test_directives_of_a_chosen_runtime() -> None:
+    engines = Engines([engine(SELECTABLE)])
+    gone = [{"name": name, "$patch": "delete"} for name in ("A", "GONE")]
+    item = runtime(
+        "selectable", spec={"engineConfig": {"runner": {"name": "ome-container", "env": gone}}}
+    )
+    asked = service(runtime=None, model={"name": "m"})
+    rendered = plan_of(item, model(), asked, engines=engines)
+    assert "A" not in {each["name"] for each in container(rendered)["env"]}
+    assert [each.code for each in rendered.warnings] == ["AutoSelected", "DirectiveUnmatched"]
 
 
 def test_rendering_and_provenance() -> None:
@@ -385,7 +426,7 @@ def test_a_change_of_the_preset_shows_in_a_diff() -> None:
     newer = Preset("fake-pd", TEMPLATE.replace("preset:v1", "x").replace("minReplicas: 2", "minReplicas: 3"), PRESET.parameters)  # fmt: skip
     before = snapshot(runtime(), service())
     after = snapshot(runtime(image="preset:v2"), service(), engines=Engines([engine(newer)]))
-    (change,) = diff(before, after, ENGINES)
+    (change,) = compare(render_all(before, ENGINES), render_all(after, ENGINES))
     causes = {field.field: field.cause for field in change.fields}
     assert causes["containers[ome-container].image"] == "preset/fake-pd"
 

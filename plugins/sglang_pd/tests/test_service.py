@@ -252,6 +252,26 @@ def test_the_runtimes_own_fields_win(engines: Engines) -> None:
     assert front["args"] == ["--policy=random"]
 
 
+def test_one_flag_of_the_preset_is_edited_by_an_operation(engines: Engines) -> None:
+    def edits(name: str, *operations: Any) -> dict[str, Any]:
+        return {"runner": {"name": name, "argsPatch": list(operations)}}
+
+    flag = "--disaggregation-transfer-backend"
+    found = render(
+        engines,
+        runtime(
+            {
+                "engineConfig": edits("ome-container", {"set": {"name": flag, "value": "mori"}}),
+                "routerConfig": edits("router", {"set": {"name": "--policy", "value": "random"}}),
+            }
+        ),
+    )
+    assert found.value("engine", flag) == "mori"
+    assert found.value("decoder", flag) == "nixl"
+    assert found.router().policy == "random"
+    assert found.router().service_discovery_port == 30000
+
+
 def test_only_what_the_service_declares_is_rendered(engines: Engines) -> None:
     found = render(engines, runtime(), decoder=None, router=None)
     kinds = [(item["kind"], item["metadata"]["name"]) for item in found.plan.objects() if item["kind"] == "Deployment"]  # fmt: skip
