@@ -16,11 +16,12 @@ from ome.engines.discovery import discover
 from ome.lint.lint import lint
 from ome.planning.planner import plan
 from ome.snapshot import Snapshot
-from ome.sources import UnreadableInput, load
+from ome.sources import InstalledPresets, UnreadableInput, load
 
 CASES = sorted((Path(__file__).parent / "golden/cases").glob("*/input.yaml"))
 DOCUMENTS = [list(yaml.safe_load_all(path.read_text())) for path in CASES]
 ENGINES = discover()
+PRESETS = InstalledPresets(ENGINES)
 
 ODD = st.one_of(
     st.none(),
@@ -90,14 +91,14 @@ def test_no_manifest_gives_a_traceback(data: st.DataObject) -> None:
         mutate(data, documents)
     text = yaml.safe_dump_all(documents, allow_unicode=True).encode()
     try:
-        loaded = load([("fuzz.yaml", text)])
+        loaded = load([("fuzz.yaml", text)], presets=PRESETS)
     except UnreadableInput as error:
         for problem in error.problems:
             assert problem.where.startswith("fuzz.yaml: ")
             assert "None" not in problem.message.replace("HPA, KEDA, External, None", "")
         return
     before = copy.deepcopy([item.raw for item in loaded.objects])
-    snapshot = Snapshot.of(loaded.objects, config=loaded.config)
+    snapshot = Snapshot.of(loaded.objects, config=loaded.config, presets=PRESETS)
     for service in snapshot.services():
         planned = plan(snapshot, service, ENGINES, provenance=True)
         json.dumps(planned.as_json())
@@ -110,4 +111,4 @@ def test_no_manifest_gives_a_traceback(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.parent.name)
 def test_the_inputs_themselves_load(path: Path) -> None:
-    assert load([(path.name, path.read_bytes())], presets=["sglang-pd"]).objects
+    assert load([(path.name, path.read_bytes())]).objects

@@ -10,7 +10,7 @@ from pathlib import Path
 from ome.engines.discovery import discover
 from ome.planning.planner import plan
 from ome.snapshot import Snapshot
-from ome.sources import load, read_paths
+from ome.sources import InstalledPresets, load, read_paths
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples/llama-3-3-70b"
 
@@ -21,8 +21,9 @@ def main() -> int:
     engines = discover()
     for failed in engines.errors:
         say(f"Warning: engine plugin {failed.name} isn't used: {failed.message}", file=sys.stderr)
-    loaded = load(read_paths([str(EXAMPLE)]))
-    snapshot = Snapshot.of(loaded.objects, config=loaded.config)
+    presets = InstalledPresets(engines)
+    loaded = load(read_paths([str(EXAMPLE)]), presets=presets)
+    snapshot = Snapshot.of(loaded.objects, config=loaded.config, presets=presets)
     (service,) = snapshot.services()
     result = plan(snapshot, service, engines, provenance=True)
     leaves = result.provenance["engine"]

@@ -61,10 +61,11 @@ def _render(options: argparse.Namespace, paths: str, engines: Engines, side: str
     """What one side renders to; warnings say which side they are of."""
     own = argparse.Namespace(**{**vars(options), "filename": [paths]})
     loaded = read_objects(own, engines)
-    for problem in loaded.warnings:
+    snapshot = snapshot_of(loaded, own, engines)
+    for problem in (*loaded.warnings, *snapshot.preset_problems):
         if problem.code != "ObjectsSkipped":
             warn(Problem(problem.code, f"{side}: {problem}"))
-    return render_all(snapshot_of(loaded, own, engines), engines)
+    return render_all(snapshot, engines)
 
 
 def _causes(changes: Sequence[ServiceChange]) -> dict[tuple[str, str], list[str]]:

@@ -10,7 +10,7 @@ from ome.cli.output import warn
 from ome.engines.discovery import discover
 from ome.engines.engines import Engines
 from ome.snapshot import EVERY_API, PluginVersion, Snapshot
-from ome.sources import Loaded, load, read_paths
+from ome.sources import InstalledPresets, Loaded, load, read_paths
 
 __all__ = ["read_engines", "read_objects", "read_snapshot", "snapshot_of"]
 
@@ -21,6 +21,8 @@ def read_engines() -> Engines:
     for failed in engines.errors:
         text = f"engine plugin {failed.name} of {failed.distribution} isn't used: {failed.message}"
         warn(Problem("EnginePluginFailed", text))
+    for problem in engines.problems:
+        warn(problem)
     return engines
 
 
@@ -30,9 +32,10 @@ def read_snapshot(options: argparse.Namespace, engines: Engines) -> Snapshot:
     Raises UnreadableInput.
     """
     loaded = read_objects(options, engines)
-    for problem in loaded.warnings:
+    snapshot = snapshot_of(loaded, options, engines)
+    for problem in (*loaded.warnings, *snapshot.preset_problems):
         warn(problem)
-    return snapshot_of(loaded, options, engines)
+    return snapshot
 
 
 def read_objects(
@@ -43,7 +46,7 @@ def read_objects(
         read_paths(options.filename, recursive=options.recursive),
         namespace=options.namespace or "default",
         ome_namespace=options.ome_namespace,
-        presets=[preset for engine in engines for preset in engine.info.presets],
+        presets=InstalledPresets(engines),
         keep_places=keep_places,
     )
 
@@ -59,5 +62,6 @@ def snapshot_of(loaded: Loaded, options: argparse.Namespace, engines: Engines) -
         plugins=[PluginVersion(engine.name, engine.version) for engine in engines],
         ome_namespace=options.ome_namespace,
         revisions=loaded.revisions,
+        presets=InstalledPresets(engines),
         keeps_choices=getattr(options, "from_status", False),
     )

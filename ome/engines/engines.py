@@ -17,6 +17,7 @@ import pluggy
 from ome.api import Problem
 from ome.engines import hookspecs
 from ome.engines.guard import Clock, Guard, copy_json, failure
+from ome.engines.presets import OfferedPreset, offer
 from ome.engines.types import (
     CONTRACT,
     Basis,
@@ -26,6 +27,7 @@ from ome.engines.types import (
     Finding,
     Geometry,
     PodView,
+    Preset,
     Profile,
     Severity,
 )
@@ -58,13 +60,15 @@ class LoadError:
 
 @dataclass(frozen=True)
 class Engine:
-    """A loaded plugin."""
+    """A loaded plugin; `problems` says what of it isn't used, though the rest is."""
 
     info: EngineInfo
     distribution: str
     version: str
     manager: pluggy.PluginManager
     profiles: tuple[Profile, ...] = ()
+    presets: tuple[Preset, ...] = ()
+    problems: tuple[Problem, ...] = ()
     _dialects: dict[str, object] = field(default_factory=dict, repr=False)
 
     @property
@@ -102,7 +106,28 @@ def register(plugin: object, *, distribution: str = "", version: str = "") -> En
     profiles = _asked(manager.hook.ome_profiles, "ome_profiles") or []
     if not all(isinstance(profile, Profile) for profile in profiles):
         raise PluginRefused("ome_profiles gives something that is no Profile")
-    return Engine(info, distribution, version, manager, tuple(profiles))
+    return _with_presets(Engine(info, distribution, version, manager, tuple(profiles)))
+
+
+def _with_presets(engine: Engine) -> Engine:
+    """The engine with its presets. A hook that fails costs the presets alone, and so does what is none."""
+    problems: list[Problem] = []
+    hook = engine.manager.hook.ome_presets
+    given = Guard().ask(engine.label, "ome_presets", hook, problems, _is_list, "list of presets")
+    good = tuple(each for each in given or () if _is_preset(each))
+    if len(good) < len(given or ()):
+        text = "it gives something that is no Preset"
+        problems.append(failure(engine.label, "ome_presets", text))
+    return replace(engine, presets=good, problems=tuple(problems))
+
+
+def _is_list(answer: object) -> bool:
+    return isinstance(answer, list | tuple)
+
+
+def _is_preset(answer: object) -> bool:
+    """Whether a preset is one that a runtime can name; what else is wrong with it is told by name."""
+    return isinstance(answer, Preset) and isinstance(answer.name, str)
 
 
 def _asked(hook: Callable[[], Any], name: str) -> Any:
@@ -168,6 +193,23 @@ class Engines:
     def profiles(self) -> Mapping[str, Profile]:
         """Every profile by name. Engines may share one, so what they call alike is the same."""
         return {profile.name: profile for engine in self for profile in engine.profiles}
+
+    @cached_property
+    def presets(self) -> Mapping[str, OfferedPreset]:
+        """Every preset by name, sorted; those that can't be used say why."""
+        return offer((preset, engine.label) for engine in self for preset in engine.presets)
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What of the loaded plugins isn't used, and why."""
+        found = [problem for engine in self for problem in engine.problems]
+        for name, offered in self.presets.items():
+            if offered.fault:
+                text = (
+                    f"preset {name} of engine plugin {offered.plugin} isn't used: {offered.fault}"
+                )
+                found.append(Problem("PresetFailed", text))
+        return found
 
     def recognise(self, container: Container) -> Recognised:
         """Which engine a container runs. A tie is nobody's: the null engine, and a problem."""

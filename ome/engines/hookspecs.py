@@ -9,7 +9,16 @@ from __future__ import annotations
 
 import pluggy
 
-from ome.engines.types import Container, Detection, EngineInfo, Finding, Geometry, PodView, Profile
+from ome.engines.types import (
+    Container,
+    Detection,
+    EngineInfo,
+    Finding,
+    Geometry,
+    PodView,
+    Preset,
+    Profile,
+)
 from ome.merging.argv import Dialect
 
 __all__ = ["PROJECT", "hookimpl", "hookspec"]
@@ -41,6 +50,11 @@ def ome_dialect(version: str) -> Dialect | None:
 @hookspec(firstresult=True)
 def ome_profiles() -> list[Profile] | None:
     """The probe and observability profiles that this engine supplies. Called once, at load."""
+
+
+@hookspec(firstresult=True)
+def ome_presets() -> list[Preset] | None:
+    """The presets that runtimes can name in the annotation `ome.io/engine`. Called once, at load."""
 
 
 @hookspec(firstresult=True)

@@ -15,7 +15,10 @@ __all__ = [
     "EngineInfo",
     "Finding",
     "Geometry",
+    "Parameter",
+    "ParameterType",
     "PodView",
+    "Preset",
     "Profile",
     "Severity",
 ]
@@ -26,13 +29,12 @@ CONTRACT: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class EngineInfo:
-    """What a plugin says of itself: the engine's name, the contract it was written for, a line for
-    people and the names of the presets it supplies."""
+    """What a plugin says of itself: the engine's name, the contract it was written for and a line for
+    people."""
 
     name: str
     contract: int
     summary: str
-    presets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,44 @@ class Profile:
     name: str
     probes: Mapping[str, Any] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+class ParameterType(StrEnum):
+    """What a preset's parameter holds: one line of text, a whole number, a port number, or true or
+    false."""
+
+    STRING = "string"
+    INTEGER = "integer"
+    PORT = "port"
+    BOOLEAN = "boolean"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A value that a runtime may give to a preset.
+
+    `name` is words joined by dashes (`http-port`); the template sees it with underscores
+    (`http_port`). `default` has the parameter's type.
+    """
+
+    name: str
+    default: str | int
+    description: str
+    type: ParameterType = ParameterType.STRING
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """Values that fill what a runtime leaves unset.
+
+    A runtime asks for it by its `name` in the annotation `ome.io/engine`. `template` is a Jinja2
+    template that gives a part of a runtime's `spec` as YAML or JSON.
+    """
+
+    name: str
+    template: str
+    parameters: tuple[Parameter, ...] = ()
+    summary: str = ""
 
 
 class Severity(StrEnum):

@@ -40,6 +40,8 @@ def _findings(snapshot: Snapshot, engines: Engines) -> Iterator[LintFinding]:
         for item in items:
             for rule in rules:
                 yield from rule(item)
+    for problem in snapshot.preset_problems:
+        yield from_problem(problem, Severity.ERROR)
     classes: list[ApiObject] = snapshot.of_kinds(AcceleratorClass)
     yield from unknown_classes(runtimes, classes)
     yield from overlaps(runtimes)

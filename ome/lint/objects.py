@@ -15,7 +15,7 @@ from ome.lint.findings import LintFinding
 from ome.lint.spelling import suggest_size, suggest_version
 from ome.scoring.sizes import is_readable, parse_size
 from ome.scoring.versions import parse_version
-from ome.snapshot import INHERIT_FROM
+from ome.snapshot import INHERIT_FROM, PARAMETER_PREFIX, PRESET_ANNOTATION
 
 __all__ = ["MODEL_RULES", "RUNTIME_RULES"]
 
@@ -170,6 +170,28 @@ def priorities(item: ApiObject) -> Iterator[LintFinding]:
             )
 
 
+def preset_on_child(item: ApiObject) -> Iterator[LintFinding]:
+    """A preset fills the runtime's own spec, which beats everything that it inherits."""
+    preset, parent = item.annotations.get(PRESET_ANNOTATION), item.annotations.get(INHERIT_FROM)
+    if preset and parent:
+        message = f"the values of preset {preset} beat those inherited from {parent}"
+        path = f"metadata.annotations[{PRESET_ANNOTATION}]"
+        fix = f"put the annotation on {parent}, or on the root of its chain"
+        yield LintFinding("PresetBeatsParent", WARNING, item.ref, path, message, fix)
+
+
+def idle_parameters(item: ApiObject) -> Iterator[LintFinding]:
+    """Parameters of a preset on a runtime that names none."""
+    if item.annotations.get(PRESET_ANNOTATION):
+        return
+    for name in sorted(item.annotations):
+        if name.startswith(PARAMETER_PREFIX):
+            path = f"metadata.annotations[{name}]"
+            message = f"it sets a parameter, but the runtime has no {PRESET_ANNOTATION}: no effect"
+            fix = f"name the preset in {PRESET_ANNOTATION}, or remove it"
+            yield LintFinding("PresetParameterIdle", WARNING, item.ref, path, message, fix)
+
+
 RUNTIME_RULES: Final[tuple[Rule, ...]] = (
     versions,
     operators,
@@ -177,5 +199,7 @@ RUNTIME_RULES: Final[tuple[Rule, ...]] = (
     range_sizes,
     inheriting_auto_select,
     priorities,
+    preset_on_child,
+    idle_parameters,
 )
 MODEL_RULES: Final[tuple[Rule, ...]] = (versions, model_size)

@@ -131,11 +131,16 @@ def _chosen(
     if selection is None:
         return _nothing("NotFound", model)
     runtime = selection.runtime
+    effective = snapshot.lineage.effective(runtime.ref)
+    filling = snapshot.fillings.get(runtime.ref)
+    if filling is not None and filling.problem is not None:
+        found = Live("Selected", runtime.name, runtime.ref, runtime, model=model)
+        return replace(_with_chain(found, effective), reason="Unreadable")
     own = own_spec(runtime)
     found = Live(
         "Selected", runtime.name, runtime.ref, runtime, own, content_hash(own), model=model
     )
-    return _with_chain(found, snapshot.lineage.effective(runtime.ref))
+    return _with_chain(found, effective)
 
 
 def _named(
@@ -153,7 +158,7 @@ def _named(
         return Live("Explicit", named["name"], ref, model=model, reason=reason, chain_reason=reason)
     whole = snapshot.lineage.effective(runtime.ref)
     found = _with_chain(Live("Explicit", runtime.name, runtime.ref, runtime, model=model), whole)
-    if found.chain_reason:
+    if whole.broken is not None:
         return replace(found, reason="Unreadable")
     if whole.spec.get("disabled") is True:
         return replace(found, reason="Disabled")
@@ -176,7 +181,8 @@ def _failure(named: Json, namespace: str, evidence: Evidence) -> str:
 
 
 def _with_chain(live: Live, found: Effective) -> Live:
-    if found.broken is not None:
+    """The runtime with its chain, which is known also where a preset of it can't be had."""
+    if found.broken is not None and found.broken.preset is None:
         return replace(live, chain_reason=_CHAIN_REASONS[found.broken.reason])
     return replace(live, chain=found.chain)
 

@@ -272,7 +272,7 @@ def _path(snapshot: Snapshot, head: ObjectRef, dependents: Iterable[ObjectRef]) 
     parents: list[Runtime | None] = [None, *chain[:-1]]
     refs = [each.ref for each in reversed(chain)]
     issue = None
-    if broken is not None:
+    if broken is not None and broken.preset is None:  # a preset says nothing of the chain
         name = _parent_name(chain[0])
         if broken.reason == "InheritanceCycle":
             parents[0] = snapshot.lineage.parent(chain[-1], name)

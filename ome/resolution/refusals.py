@@ -166,6 +166,8 @@ def broken_chain(
     service: ObjectRef, runtime: str, model: str | None, broken: BrokenChain
 ) -> Refused:
     """The runtime's inheritance chain doesn't resolve."""
+    if broken.preset is not None:
+        return no_preset(service, broken.preset)
     if model is not None:
         return invalid_runtime(service, runtime, model, broken.message, code=broken.reason)
     problem = Problem(
@@ -176,6 +178,15 @@ def broken_chain(
         fix="mend the inheritance of the runtime",
     )
     return Refused(problem, "RuntimeFetchError")
+
+
+def no_preset(service: ObjectRef, problem: Problem, path: str = "spec.runtime.name") -> Refused:
+    """A runtime that the service uses can't have the preset that it names."""
+    fix = f"mend {problem.path} of {problem.ref}"
+    if problem.fix:
+        fix = f"{fix}: {problem.fix}"
+    told = Problem(problem.code, problem.message, service, path, fix)
+    return Refused(told, "RuntimeValidationError")
 
 
 def unpinnable(service: ObjectRef, message: str, denial: str | None) -> Refused:

@@ -6,8 +6,8 @@ own ruling (docs/compatibility.md): the declared kind first, then the other one 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ome.api import (
@@ -21,13 +21,14 @@ from ome.api import (
 )
 from ome.merging.directives import Report, problems_of, remove
 from ome.merging.schema import RUNTIME_SPEC
+from ome.merging.strategic import merge
 from ome.resolution import refusals
 from ome.resolution.pinning import Pin, Unpinnable, pin, runtime_kind, runtime_of_revision
 from ome.resolution.revisions import revision_name, revision_name_fits
 from ome.resolution.selection import Selection, no_runtime_message, select
 from ome.scoring.matching import NO_CACHE
 from ome.scoring.verdict import Request, compatibility_error, judge
-from ome.snapshot import Effective, Runtime, Snapshot
+from ome.snapshot import Effective, Filling, Runtime, Snapshot
 
 __all__ = [
     "Model",
@@ -50,9 +51,10 @@ class Resolution:
     `chain` holds the runtime's ancestors root first and itself last, `spec` the effective runtime
     spec; `model` is None for services whose runtime loads the weights itself. `selection` is there
     when OME chose the runtime: it is rendered from its own spec then; `pin` when the service is served from
-    a stored revision. `incompatible` says why a named runtime doesn't declare support for the model.
-    `denial` is what admission refuses the service with all the same: a pinned service is served from
-    its revision while its live runtime is gone or disabled, and can't be edited.
+    a stored revision. `fillings` tells what presets gave to runtimes of the chain. `incompatible` says why
+    a named runtime doesn't declare support for the model. `denial` is what admission refuses the service
+    with all the same: a pinned service is served from its revision while its live runtime is gone or
+    disabled, and can't be edited.
     """
 
     runtime: Runtime
@@ -61,6 +63,7 @@ class Resolution:
     model: Model | None
     selection: Selection | None = None
     pin: Pin | None = None
+    fillings: Mapping[ObjectRef, Filling] = field(default_factory=dict)
     incompatible: str = ""
     denial: str | None = None
     advisories: tuple[Problem, ...] = ()
@@ -75,7 +78,12 @@ class Resolution:
         """What the effective spec was merged from, weakest first: objects with their own specs."""
         if self.pin is not None:
             return [(ObjectRef("ControllerRevision", "", self.pin.revision), self.spec)]
-        return [(each.ref, each.raw.get("spec") or {}) for each in self.chain]
+        return [layer for each in self.chain for layer in self._layers_of(each)]
+
+    def _layers_of(self, runtime: Runtime) -> Sequence[tuple[ObjectRef, Mapping[str, Any]]]:
+        """A runtime's own spec, with the preset under it that fills it."""
+        filling = self.fillings.get(runtime.ref)
+        return filling.layers if filling else [(runtime.ref, runtime.raw.get("spec") or {})]
 
 
 def resolve(snapshot: Snapshot, service: InferenceService) -> Resolution:
@@ -112,6 +120,7 @@ def resolve(snapshot: Snapshot, service: InferenceService) -> Resolution:
         found.spec,
         model,
         pin=found.pin,
+        fillings=snapshot.fillings,
         incompatible=incompatible,
         denial=found.denial,
         advisories=tuple(advisories),
@@ -219,14 +228,27 @@ def _choose(
         text = no_runtime_message(snapshot, service, spec)
         raise refusals.no_runtime_found(service.ref, model.name, text)
     runtime = selection.runtime
+    filling = snapshot.fillings.get(runtime.ref)
+    if filling is not None and filling.problem is not None:
+        raise refusals.no_preset(service.ref, filling.problem, "spec.model.name")
     text = f"Runtime {runtime.name} will be auto-selected for model {model.name}"
     advisories.append(Problem("AutoSelected", text, service.ref))
     own: Mapping[str, Any] = runtime.raw.get("spec") or {}
-    if runtime.has_directives:
-        report: Report = []
+    report: Report = []
+    if filling is not None:
+        merge(filling.fragment, filling.own.raw.get("spec") or {}, RUNTIME_SPEC, report)
+    elif runtime.has_directives:
         own = remove({}, own, RUNTIME_SPEC, report)[1]
-        advisories.extend(problems_of(report, runtime.ref))
-    return Resolution(runtime, (runtime,), own, model, selection, advisories=tuple(advisories))
+    advisories.extend(problems_of(report, runtime.ref))
+    return Resolution(
+        runtime,
+        (runtime,),
+        own,
+        model,
+        selection,
+        fillings=snapshot.fillings,
+        advisories=tuple(advisories),
+    )
 
 
 def incompatibility(

@@ -1,7 +1,16 @@
 """What the core plans from."""
 
 from ome.snapshot.config import CONFIG_NAME, Config, IngressConfig, InvalidConfig, parse_config
-from ome.snapshot.lineage import INHERIT_FROM, BrokenChain, Effective, Lineage, Runtime
+from ome.snapshot.filling import (
+    PARAMETER_PREFIX,
+    PRESET_ANNOTATION,
+    Filling,
+    Presets,
+    Runtime,
+    no_presets,
+    unknown_preset,
+)
+from ome.snapshot.lineage import INHERIT_FROM, BrokenChain, Effective, Lineage
 from ome.snapshot.revision import Revision, read_revision
 from ome.snapshot.snapshot import (
     DEFAULT_OME_NAMESPACE,
@@ -16,17 +25,23 @@ __all__ = [
     "DEFAULT_OME_NAMESPACE",
     "EVERY_API",
     "INHERIT_FROM",
+    "PARAMETER_PREFIX",
+    "PRESET_ANNOTATION",
     "ApiKind",
     "BrokenChain",
     "Config",
     "Effective",
+    "Filling",
     "IngressConfig",
     "InvalidConfig",
     "Lineage",
     "PluginVersion",
+    "Presets",
     "Revision",
     "Runtime",
     "Snapshot",
+    "no_presets",
     "parse_config",
     "read_revision",
+    "unknown_preset",
 ]

@@ -7,7 +7,7 @@ changes. Source: OME "Runtime inheritance" document (v1.3). Only specs are inher
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
@@ -16,10 +16,9 @@ from ome.merging.canonical import content_hash
 from ome.merging.directives import Report, problems_of
 from ome.merging.schema import RUNTIME_SPEC
 from ome.merging.strategic import merge, merge_settled
+from ome.snapshot.filling import Filling, Presets, Runtime, no_presets
 
 __all__ = ["INHERIT_FROM", "MAX_CHAIN", "BrokenChain", "Effective", "Lineage", "Runtime"]
-
-Runtime = ServingRuntime | ClusterServingRuntime
 
 INHERIT_FROM: Final = "ome.io/inherit-from"
 MAX_CHAIN: Final = 5
@@ -27,10 +26,12 @@ MAX_CHAIN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class BrokenChain:
-    """Why a chain doesn't resolve; `reason` is that of the `InheritanceReady` condition."""
+    """Why a chain doesn't resolve; `reason` is that of the `InheritanceReady` condition. `preset` is there
+    when a runtime of the chain asks for a preset that it can't have."""
 
     reason: str
     message: str
+    preset: Problem | None = None
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Effective:
 
     chain: tuple[Runtime, ...]
     broken: BrokenChain | None = None
+    fillings: Mapping[ObjectRef, Filling] = field(default_factory=dict, repr=False)
 
     @property
     def spec(self) -> Mapping[str, Any]:
@@ -57,7 +59,12 @@ class Effective:
     def _merged(self) -> tuple[Mapping[str, Any], tuple[Problem, ...]]:
         merged: Mapping[str, Any] = {}
         unmatched: list[Problem] = []
-        for runtime in self.chain:
+        for each in self.chain:
+            runtime, filling = each, self.fillings.get(each.ref)
+            if filling is not None and filling.own.has_directives:
+                # They remove from the preset and from the parents, so the preset isn't filled in before.
+                merged = merge_settled(merged, filling.fragment, RUNTIME_SPEC)
+                runtime = filling.own
             spec = runtime.raw.get("spec") or {}
             if runtime.has_directives:
                 report: Report = []
@@ -74,10 +81,15 @@ class Effective:
 
 
 class Lineage:
-    """Who inherits from whom. Kept up one runtime at a time; a change costs what it reaches."""
+    """Who inherits from whom. Kept up one runtime at a time; a change costs what it reaches.
 
-    def __init__(self, runtimes: Iterable[Runtime] = ()) -> None:
+    `presets` fills the runtimes that name a preset, before anything is merged.
+    """
+
+    def __init__(self, runtimes: Iterable[Runtime] = (), presets: Presets = no_presets) -> None:
+        self._presets = presets
         self._runtimes: dict[ObjectRef, Runtime] = {}
+        self._fillings: dict[ObjectRef, Filling] = {}
         self._children: dict[str, set[ObjectRef]] = {}
         self._effective: dict[ObjectRef, Effective] = {}
         for runtime in runtimes:
@@ -100,11 +112,13 @@ class Lineage:
 
     def put(self, runtime: Runtime) -> frozenset[ObjectRef]:
         """Take in a runtime, or what became of it. Returns the runtimes that this changes."""
-        old = self._runtimes.get(runtime.ref)
+        old, old_filling = self._runtimes.get(runtime.ref), self._fillings.get(runtime.ref)
         before = self._release(runtime.ref)
         self._drop(runtime.ref)
         self._add(runtime)
-        if old is not None and _says_the_same(old, runtime):
+        new, new_filling = self._runtimes[runtime.ref], self._fillings.get(runtime.ref)
+        same_preset = _problem(old_filling) == _problem(new_filling)
+        if old is not None and same_preset and _says_the_same(old, new):
             return frozenset()
         return before | self.reaches(runtime.ref)
 
@@ -122,12 +136,17 @@ class Lineage:
         return reached
 
     def _add(self, runtime: Runtime) -> None:
+        filling = self._presets(runtime)
+        if filling is not None:
+            self._fillings[runtime.ref] = filling
+            runtime = filling.runtime
         self._runtimes[runtime.ref] = runtime
         if parent := runtime.annotations.get(INHERIT_FROM):
             self._children.setdefault(parent, set()).add(runtime.ref)
 
     def _drop(self, ref: ObjectRef) -> None:
         runtime = self._runtimes.pop(ref, None)
+        self._fillings.pop(ref, None)
         parent = runtime.annotations.get(INHERIT_FROM) if runtime is not None else None
         if parent:
             self._children[parent].discard(ref)
@@ -158,7 +177,9 @@ class Lineage:
                 break
             chain.append(found)
             names.append(parent)
-        return Effective(tuple(reversed(chain)), broken)
+        members = [each.ref for each in chain if each.ref in self._fillings]
+        fillings = {ref: self._fillings[ref] for ref in members}
+        return Effective(tuple(reversed(chain)), broken or _refused(fillings), fillings)
 
     def parent(self, head: Runtime, name: str) -> Runtime | None:
         """A parent in the chain of `head`, or None. That of a ServingRuntime may stand in its namespace or
@@ -181,6 +202,18 @@ def _fault(names: list[str], parent: str, found: Runtime | None) -> BrokenChain 
         text = f'inherit-from parent "{parent}" not found (chain so far: [{listed}])'
         return BrokenChain("ParentNotFound", text)
     return None
+
+
+def _refused(fillings: Mapping[ObjectRef, Filling]) -> BrokenChain | None:
+    """What keeps a runtime of a chain, the nearest first, from having the preset that it names."""
+    for filling in fillings.values():
+        if (problem := filling.problem) is not None:
+            return BrokenChain(problem.code, problem.message, problem)
+    return None
+
+
+def _problem(filling: Filling | None) -> Problem | None:
+    return None if filling is None else filling.problem
 
 
 def _says_the_same(old: Runtime, new: Runtime) -> bool:

@@ -20,11 +20,13 @@ from ome.api import (
     ClusterServingRuntime,
     InferenceService,
     ObjectRef,
+    Problem,
     ServingRuntime,
 )
 from ome.merging.directives import own_spec
 from ome.scoring.index import RuntimeIndex
 from ome.snapshot.config import Config
+from ome.snapshot.filling import Filling, Presets, no_presets
 from ome.snapshot.lineage import Lineage, Runtime
 from ome.snapshot.revision import Revision
 
@@ -70,7 +72,8 @@ class Snapshot:
     `plugins` the engines with their versions, `live` what identifies the state of the workloads that
     run (a Deployment's generation, say), by object; `keeps_choices` whether runtimes that were chosen
     before and stand in services' status are kept, `stored` everything that was read of ControllerRevisions,
-    and `revisions` the last of each name.
+    and `revisions` the last of each name, `fillings` what presets made of the runtimes that name one. Those
+    runtimes are in it as they are filled.
     """
 
     now: datetime
@@ -82,6 +85,7 @@ class Snapshot:
     keeps_choices: bool
     stored: tuple[Revision, ...]
     revisions: Mapping[str, Revision]
+    fillings: Mapping[ObjectRef, Filling]
     kept_lineage: Lineage | None = field(repr=False)
     _by_kind: Mapping[type[ApiObject], Mapping[_Key, ApiObject]] = field(repr=False)
 
@@ -98,16 +102,24 @@ class Snapshot:
         live: Mapping[ObjectRef, str] | None = None,
         keeps_choices: bool = True,
         revisions: Iterable[Revision] = (),
+        presets: Presets = no_presets,
         kept_lineage: Lineage | None = None,
     ) -> Snapshot:
         """A snapshot of these objects; of two with the same kind, namespace and name the later stays.
 
-        `kept_lineage` is the lineage of the same runtimes, where somebody keeps one up.
+        `presets` fills the runtimes that name a preset. `kept_lineage` is the lineage of the same runtimes,
+        where somebody keeps one up; it has to know the same presets.
         """
         stored = tuple(revisions)
         by_kind: dict[type[ApiObject], dict[_Key, ApiObject]] = {}
         for item in objects:
             by_kind.setdefault(type(item), {})[item.namespace, item.name] = item
+        fillings: dict[ObjectRef, Filling] = {}
+        for kind in (ServingRuntime, ClusterServingRuntime):
+            for key, item in by_kind.get(kind, {}).items():
+                if (filling := presets(item)) is not None:  # type: ignore[arg-type]
+                    fillings[item.ref] = filling
+                    by_kind[kind][key] = filling.runtime
         return cls(
             now=now or datetime.fromtimestamp(0, UTC),
             config=config or Config(),
@@ -118,6 +130,7 @@ class Snapshot:
             keeps_choices=keeps_choices,
             stored=stored,
             revisions={each.name: each for each in stored},
+            fillings=fillings,
             kept_lineage=kept_lineage,
             _by_kind=by_kind,
         )
@@ -150,6 +163,14 @@ class Snapshot:
         """The ClusterServingRuntime, or None."""
         return self._get(ClusterServingRuntime, "", name)
 
+    @property
+    def preset_problems(self) -> list[Problem]:
+        """Why runtimes can't have the preset that they name, by runtime."""
+        found = [
+            each.problem for _, each in sorted(self.fillings.items(), key=lambda item: item[0])
+        ]
+        return [problem for problem in found if problem is not None]
+
     def runtime_of(self, ref: ObjectRef) -> Runtime | None:
         """The runtime of either kind that a reference names, or None."""
         if ref.kind == ClusterServingRuntime.KIND:
@@ -173,7 +194,7 @@ class Snapshot:
             return self.kept_lineage
         kinds = (ServingRuntime, ClusterServingRuntime)
         found = (item for kind in kinds for item in self._by_kind.get(kind, {}).values())
-        return Lineage(found)  # type: ignore[arg-type]
+        return Lineage(found, lambda runtime: self.fillings.get(runtime.ref))  # type: ignore[arg-type]
 
     def model(self, namespace: str, name: str) -> BaseModel | None:
         """The BaseModel, or None."""

@@ -35,10 +35,9 @@ from ome.snapshot import (
     read_revision,
 )
 from ome.sources.documents import Document, UnreadableInput, read_documents
+from ome.sources.presets import InstalledPresets
 
 __all__ = ["Loaded", "load"]
-
-PRESET_ANNOTATION: Final = "ome.io/engine"
 
 # Kinds of the group that rendering doesn't read.
 _OTHER_KINDS: Final = frozenset(
@@ -81,16 +80,17 @@ def load(
     *,
     namespace: str = "default",
     ome_namespace: str = DEFAULT_OME_NAMESPACE,
-    presets: Iterable[str] = (),
+    presets: InstalledPresets | None = None,
     keep_places: bool = False,
 ) -> Loaded:
     """Read every document of every file.
 
-    `namespace` is for objects that name none; with `keep_places` the result can tell the line of
+    `namespace` is for objects that name none. A runtime may leave required fields to its preset, where
+    `presets` has it; nothing else is filled here. With `keep_places` the result can tell the line of
     every field, which keeps the parsed texts in memory. Raises UnreadableInput with every fault found, each
     with file, document number and line.
     """
-    loader = _Loader(namespace, ome_namespace, tuple(presets), keep_places)
+    loader = _Loader(namespace, ome_namespace, presets, keep_places)
     for name, data in files:
         try:
             for document in read_documents(data, name):
@@ -106,7 +106,7 @@ def load(
 class _Loader:
     namespace: str
     ome_namespace: str
-    presets: tuple[str, ...]
+    presets: InstalledPresets | None
     keep_places: bool
     faults: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
@@ -199,7 +199,7 @@ class _Loader:
         self, raw: dict[str, Any], path: tuple[str | int, ...], document: Document, where: str
     ) -> None:
         try:
-            item = parse(self._placed(raw))
+            item = self._parsed(self._placed(raw))
         except InvalidObject as error:
             for problem in error.problems:
                 at = document.where_of((*path, *_steps(problem.path)))
@@ -211,8 +211,6 @@ class _Loader:
             self.warnings.append(replace(problem, where=at))
         if unknown:
             item = parse(_without(item.raw, [problem.path for problem in unknown]))
-        if preset := item.annotations.get(PRESET_ANNOTATION):
-            self._check_preset(item, preset, where)
         if (earlier := self.objects.pop(item.ref, None)) is not None:
             text = f"it stands twice: this one replaces the one of {earlier[1]}"
             self.warnings.append(Problem("DuplicateObject", text, item.ref, where=where))
@@ -220,13 +218,17 @@ class _Loader:
         if self.keep_places:
             self.places[item.ref] = document, path
 
-    def _check_preset(self, item: ApiObject, preset: str, where: str) -> None:
-        if not item.KIND.endswith("ServingRuntime") or preset in self.presets:
-            return
-        known = ", ".join(sorted(self.presets)) or "none installed"
-        text = f'unknown {PRESET_ANNOTATION} value "{preset}" (known: {known})'
-        path = f"metadata.annotations[{PRESET_ANNOTATION}]"
-        self.faults.append(Problem("UnknownPreset", text, item.ref, path, where=where))
+    def _parsed(self, raw: dict[str, Any]) -> ApiObject:
+        """The object, with required fields that its preset gives it. Raises InvalidObject."""
+        try:
+            return parse(raw)
+        except InvalidObject as error:
+            if self.presets is None or not raw["kind"].endswith("ServingRuntime"):
+                raise
+            completed = self.presets.complete(raw, error.problems)
+            if completed is raw:
+                raise
+        return parse(completed)
 
     def _placed(self, raw: dict[str, Any]) -> dict[str, Any]:
         """The object in its namespace: the default one, or none for cluster-scoped kinds."""

@@ -11,6 +11,7 @@ from ome.planning.plan import Plan
 from ome.planning.planner import plan
 from ome.resolution.revisions import revision_name
 from ome.snapshot import EVERY_API, ApiKind, Config, Snapshot
+from ome.sources import InstalledPresets
 
 __all__ = [
     "ENTRY",
@@ -117,9 +118,11 @@ def plan_of(
     provenance: bool = False,
 ) -> Plan:
     """The plan of the only InferenceService among the objects."""
-    snapshot = Snapshot.of(objects, config=config, served=served)
+    engines = engines or Engines()
+    presets = InstalledPresets(engines)
+    snapshot = Snapshot.of(objects, config=config, served=served, presets=presets)
     (target,) = snapshot.services()
-    return plan(snapshot, target, engines or Engines(), provenance=provenance)
+    return plan(snapshot, target, engines, provenance=provenance)
 
 
 def deployment(rendered: Plan, component: str = "engine") -> Json:

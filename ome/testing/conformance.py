@@ -25,6 +25,9 @@ from ome.engines.engines import Engine, Engines, register
 from ome.engines.guard import copy_json
 from ome.merging.argv import parse, set_value
 from ome.planning.podchecks import check_pod
+from ome.snapshot import PRESET_ANNOTATION, Snapshot
+from ome.sources import InstalledPresets
+from ome.testing.builders import runtime
 
 __all__ = ["Conformance", "Example", "Rewrite"]
 
@@ -221,6 +224,15 @@ class Conformance:
             assert not problems, f"profile {profile.name}: {problems}"
             assert set(profile.probes) <= {"startupProbe", "readinessProbe", "livenessProbe"}
 
+    def test_its_presets_fill_a_runtime(self) -> None:
+        """Every preset gives, with its defaults, a part of a runtime's spec."""
+        engines = Engines([self.engine()])
+        assert not engines.problems, engines.problems
+        for name in engines.presets:
+            item = runtime(name="r", metadata={"annotations": {PRESET_ANNOTATION: name}})
+            found = Snapshot.of([item], presets=InstalledPresets(engines)).preset_problems
+            assert not found, f"preset {name}: {found[0].message}"
+
     def test_hooks_are_fast(self) -> None:
         """No hook is slow, so that a fleet can be planned anew in a moment."""
         for name, call in self._calls():
@@ -239,6 +251,7 @@ class Conformance:
         hooks = self.engine().manager.hook
         yield "ome_describe", hooks.ome_describe
         yield "ome_profiles", hooks.ome_profiles
+        yield "ome_presets", hooks.ome_presets
         versions = dict.fromkeys(["", "0.0.1", "junk", *(each.version for each in self.examples)])
         for version in versions:
             yield f"ome_dialect({version!r})", partial(hooks.ome_dialect, version=version)

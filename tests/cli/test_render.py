@@ -13,7 +13,15 @@ import yaml
 
 from ome.cli.main import main
 from ome.cli.output import to_yaml
-from ome.engines import CONTRACT, EngineInfo, Profile, hookimpl
+from ome.engines import (
+    CONTRACT,
+    EngineInfo,
+    Parameter,
+    ParameterType,
+    Preset,
+    Profile,
+    hookimpl,
+)
 from ome.engines.engines import Engines, LoadError, register
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -200,7 +208,12 @@ def test_warnings_go_to_stderr(file: Path, capsys: pytest.CaptureFixture[str]) -
 class FakeEngine:
     @hookimpl
     def ome_describe(self) -> EngineInfo:
-        return EngineInfo("fake", CONTRACT, "for tests", ("fake-pd",))
+        return EngineInfo("fake", CONTRACT, "for tests")
+
+    @hookimpl
+    def ome_presets(self) -> list[Preset]:
+        port = Parameter("port", 80, "where it listens", ParameterType.PORT)
+        return [Preset("fake-pd", "routerConfig: {minReplicas: {{ port }}}", (port,))]
 
     @hookimpl
     def ome_profiles(self) -> list[Profile]:
@@ -208,6 +221,12 @@ class FakeEngine:
             Profile("fake-http", probes={"livenessProbe": {}}),
             Profile("prom", annotations={"a": "b"}),
         ]
+
+
+class Second(FakeEngine):
+    @hookimpl
+    def ome_describe(self) -> EngineInfo:
+        return EngineInfo("second", CONTRACT, "for tests")
 
 
 def test_engines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,6 +244,21 @@ def test_engines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
     _, out, _ = run(capsys, "engines", "-o", "json")
     data = json.loads(out)
     assert [item["status"] for item in data["engines"]] == ["Ready", "Failed"]
+    assert data["engines"][0]["presetParameters"] == {
+        "fake-pd": [
+            {"name": "port", "type": "port", "default": 80, "description": "where it listens"}
+        ]
+    }
+    twice = register(Second(), distribution="ome-engine-second", version="2")
+    monkeypatch.setattr("ome.cli.engines.discover", lambda: Engines([fake, twice]))
+    code, out, _ = run(capsys, "engines")
+    problem = (
+        "preset fake-pd of engine plugin second (ome-engine-second 2) isn't used: "
+        "fake (ome-engine-fake 1.2) and second (ome-engine-second 2) both supply it"
+    )
+    assert (code, out.splitlines()[-1]) == (1, problem)
+    _, out, _ = run(capsys, "engines", "-o", "json")
+    assert [item["message"] for item in json.loads(out)["problems"]] == [problem]
     monkeypatch.setattr("ome.cli.engines.discover", Engines)
     code, out, _ = run(capsys, "engines")
     assert (code, out) == (

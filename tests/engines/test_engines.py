@@ -21,6 +21,7 @@ from ome.engines import (
     EngineInfo,
     Finding,
     PodView,
+    Preset,
     Profile,
     Severity,
     hookimpl,
@@ -162,6 +163,50 @@ def test_engines_share_a_profile_that_is_the_same_in_all() -> None:
     assert engines.profiles["p"].annotations == {"path": "/a"}
     assert [(error.name, error.message) for error in engines.errors] == [
         ("c", 'its profile "p" differs from that of ome-engine-a')
+    ]
+
+
+def test_hook_ome_presets() -> None:
+    one, two = Preset("b", "{}"), Preset("a", "{}")
+    engines = Engines([engine("x", ome_presets=lambda: [one, two]), engine("y")])
+    assert [(name, each.preset, each.plugin) for name, each in engines.presets.items()] == [
+        ("a", two, "x (ome-engine-x 1)"),
+        ("b", one, "x (ome-engine-x 1)"),
+    ]
+    assert engines.problems == []
+    assert Engines([engine("z", ome_presets=lambda: None)]).presets == {}
+
+
+@pytest.mark.parametrize(
+    ("presets", "message", "left"),
+    [
+        (lambda: 1 / 0, "ome_presets failed: ZeroDivisionError: division by zero", []),
+        (lambda: sys.exit(3), "ome_presets failed: SystemExit: 3", []),
+        (lambda: 5, "ome_presets failed: it gives something that is no list of presets", []),
+        (
+            lambda: [Preset("good", "{}"), "junk", Preset(5, "{}")],  # type: ignore[arg-type]
+            "ome_presets failed: it gives something that is no Preset",
+            ["good"],
+        ),
+    ],
+)
+def test_hook_ome_presets_failing_costs_the_presets_alone(
+    presets: Any, message: str, left: list[str]
+) -> None:
+    engines = Engines([engine("a", ome_detect=by_image, ome_presets=presets)])
+    assert [each.message for each in engines.problems] == [
+        f"engine plugin a (ome-engine-a 1): {message}"
+    ]
+    assert list(engines.presets) == left
+    assert engines.recognise(VIEW).engine is not None
+
+
+def test_hook_ome_presets_a_preset_that_two_supply_is_nobodys() -> None:
+    same = Preset("p", "{}")
+    engines = Engines([engine(name, ome_presets=lambda: [same]) for name in ("a", "b")])
+    assert [str(each) for each in engines.problems] == [
+        "preset p of engine plugin b (ome-engine-b 1) isn't used: a (ome-engine-a 1) and "
+        "b (ome-engine-b 1) both supply it"
     ]
 
 

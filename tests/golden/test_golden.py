@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 import yaml
 
+from ome.engines.discovery import discover
 from ome.engines.engines import Engines
 from ome.planning.plan import Hold, Plan
 from ome.planning.planner import plan
 from ome.snapshot import Snapshot
-from ome.sources import load
+from ome.sources import InstalledPresets, load
 
 CASES = Path(__file__).parent / "cases"
 
-# Cases whose rules aren't built yet, with the part of OME that brings them.
-NOT_YET = {"17": "the sglang-pd preset"}
+PRESETS = InstalledPresets(discover())
 
 KEYS = {
     "containers": "name",
@@ -35,8 +35,8 @@ def case_names() -> list[str]:
 
 def render(case: str) -> Plan:
     path = CASES / case / "input.yaml"
-    loaded = load([(path.name, path.read_bytes())])
-    snapshot = Snapshot.of(loaded.objects, config=loaded.config)
+    loaded = load([(path.name, path.read_bytes())], presets=PRESETS)
+    snapshot = Snapshot.of(loaded.objects, config=loaded.config, presets=PRESETS)
     (service,) = snapshot.services()
     return plan(snapshot, service, Engines())
 
@@ -87,7 +87,7 @@ def find(value: Any, path: str) -> Any:
 ITEM_KEYS = ("name", "containerPort", "port", "mountPath")
 
 
-@pytest.mark.parametrize("case", [name for name in case_names() if name[:2] not in NOT_YET])
+@pytest.mark.parametrize("case", case_names())
 def test_golden_case(case: str) -> None:
     expected = expectation(case)
     rendered = render(case)
@@ -108,17 +108,6 @@ def test_golden_case(case: str) -> None:
         assert expected["error"]["contains"] in action.problems[0].message
     else:
         assert not list(rendered.refusals())
-
-
-def test_the_cases_that_are_left_out_exist_and_do_not_pass() -> None:
-    left_out = [name for name in case_names() if name[:2] in NOT_YET]
-    assert len(left_out) == len(NOT_YET)
-    for case in left_out:
-        try:
-            test_golden_case(case)
-        except Exception:
-            continue
-        pytest.fail(f"golden case {case} passes: take it out of NOT_YET")
 
 
 @pytest.mark.parametrize("case", case_names())

@@ -18,7 +18,7 @@ from ome.reports.evidence import Evidence, Issue, Listing
 from ome.reports.history import HistoryReport, history
 from ome.reports.revisions import relation
 from ome.snapshot import Snapshot, read_revision
-from ome.testing.builders import model, obj, revision, runtime, service
+from ome.testing.builders import ENTRY, model, obj, revision, runtime, service
 
 Json = dict[str, Any]
 ENUMS = {
@@ -666,4 +666,17 @@ def test_issues_are_shown_with_their_revision() -> None:
 def test_a_disabled_runtime_still_has_a_chain() -> None:
     found = report(isvc(), runtime(disabled=True))
     assert [each.name for each in found.resolved.chain] == ["rt"]
+    assert codes(found) == ["LiveRuntimeUnavailable"]
+
+
+@pytest.mark.parametrize("asked", [{}, {"runtime": None, "model": {"name": "m"}}])
+def test_a_runtime_without_the_preset_that_it_names_is_unreadable(asked: Json) -> None:
+    """Its chain is known all the same."""
+    unknown = {"annotations": {"ome.io/engine": "nobodys"}}
+    entry = {**ENTRY, "autoSelect": True}
+    item = runtime(metadata=unknown, supportedModelFormats=[entry])
+    found = report(item, model(), isvc(**asked))
+    data = found.as_json()["content"]
+    assert (found.resolved.reason, found.resolved.chain_reason) == ("Unreadable", "")
+    assert data["inheritance"]["state"] == "Observed"
     assert codes(found) == ["LiveRuntimeUnavailable"]

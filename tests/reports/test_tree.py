@@ -270,3 +270,10 @@ def test_every_runtime_heads_a_path_of_its_own_tree(parents: dict[str, str]) -> 
             assert name in names
             assert len(names) == len(set(names)) <= 5
             assert (path.issue is None) == (parents[names[0]] == "")
+
+
+def test_a_preset_that_nobody_supplies_is_no_fault_of_the_chain() -> None:
+    root = obj("ClusterServingRuntime", "a", {}, annotations={"ome.io/engine": "nobodys"})
+    found = report(root, *runtimes(b="a"), name="b")
+    shown_paths = [shown(path) for context in found.contexts for path in context.paths]
+    assert shown_paths == ["a< b<a"]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
+from ome.engines import CONTRACT, EngineInfo, Preset, hookimpl
+from ome.engines.engines import Engines, register
 from ome.snapshot import Config
-from ome.sources import Loaded, UnreadableInput, load, read_paths
+from ome.sources import InstalledPresets, Loaded, UnreadableInput, load, read_paths
 
 RUNTIME = """\
 apiVersion: ome.io/v1beta1
@@ -134,16 +137,55 @@ def test_objects_of_others_are_skipped_with_one_warning() -> None:
             "f1.yaml: document 1, line 8: ClusterServingRuntime/rt: spec.engineConfig.runner.name: "
             "required",
         ),
-        (
-            RUNTIME.replace("name: rt", "name: rt\n  annotations: {ome.io/engine: vLLM}"),
-            "f1.yaml: document 1, line 1: ClusterServingRuntime/rt: metadata.annotations[ome.io/engine]: "
-            'unknown ome.io/engine value "vLLM" (known: none installed)',
-        ),
     ],
 )
 def test_refused_documents(text: str, message: str) -> None:
     (found,) = refused(text)
     assert found.startswith(message)
+
+
+NAMING = Preset(
+    "naming",
+    "engineConfig: {runner: {name: ome-container, image: x}}",
+)
+PRESETS = InstalledPresets(
+    Engines(
+        [register(SimpleNamespace(
+            ome_describe=hookimpl(lambda: EngineInfo("fake", CONTRACT, "")),
+            ome_presets=hookimpl(lambda: [NAMING, Preset("bad", "{{ x }}")]),
+        ))]
+    )
+)  # fmt: skip
+NAMELESS = """\
+apiVersion: ome.io/v1beta1
+kind: ClusterServingRuntime
+metadata: {name: rt, annotations: {ome.io/engine: PRESET}}
+spec:
+  engineConfig: {runner: {image: own}}
+"""
+
+
+def test_a_runtime_may_leave_required_fields_to_its_preset() -> None:
+    text = NAMELESS.replace("PRESET", "naming").encode()
+    (item,) = load([("f1.yaml", text)], presets=PRESETS).objects
+    assert item.raw["spec"]["engineConfig"]["runner"] == {"name": "ome-container", "image": "own"}
+    bare = text.split(b"spec:")[0]
+    (item,) = load([("f1.yaml", bare)], presets=PRESETS).objects
+    assert item.raw.get("spec") in (None, {})
+
+
+@pytest.mark.parametrize(
+    ("presets", "name"),
+    [(None, "naming"), (PRESETS, "bad"), (PRESETS, "unknown"), (PRESETS, '""'), (PRESETS, "5")],
+)
+def test_required_fields_that_no_preset_gives_are_missing(
+    presets: InstalledPresets | None, name: str
+) -> None:
+    text = NAMELESS.replace("PRESET", name).encode()
+    with pytest.raises(UnreadableInput) as caught:
+        load([("f1.yaml", text)], presets=presets)
+    at = [problem.path for problem in caught.value.problems]
+    assert "spec.engineConfig.runner.name" in at
 
 
 def test_every_fault_of_every_file_is_reported() -> None:

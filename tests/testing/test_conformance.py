@@ -22,6 +22,7 @@ from ome.engines import (
     Finding,
     Geometry,
     PodView,
+    Preset,
     Profile,
     Severity,
     hookimpl,
@@ -47,6 +48,7 @@ GOOD: dict[str, Callable[..., Any]] = {
     "ome_profiles": lambda: [
         Profile("p", probes={"readinessProbe": {"httpGet": {"path": "/", "port": 1}}})
     ],
+    "ome_presets": lambda: [Preset("p", "engineConfig: {minReplicas: 2}")],
     "ome_findings": findings,
     "ome_geometry": lambda view: Geometry(2, 2),
 }
@@ -126,6 +128,12 @@ BAD: list[tuple[str, str, dict[str, Callable[..., Any]]]] = [
     ),
     ("a file read", "test_hooks_do_no_io", {"ome_findings": read}),
     ("a pause", "test_hooks_do_no_io", {"ome_findings": lambda view: time.sleep(0)}),
+    (
+        "a preset with a fault",
+        "test_its_presets_fill_a_runtime",
+        {"ome_presets": lambda: [Preset("p", "engineConfig: {minReplicas: many}")]},
+    ),
+    ("no preset", "test_its_presets_fill_a_runtime", {"ome_presets": lambda: ["p"]}),
     ("the pod changed", "test_hooks_change_nothing", {"ome_findings": meddle}),
     ("junk", "test_answers_are_sound", {"ome_findings": lambda view: ["junk"]}),
     (
