@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip
-PLUGINS := plugins/sglang plugins/sglang_pd plugins/vllm
+PLUGINS := plugins/sglang plugins/sglang_pd plugins/tokenspeed plugins/vllm
 
 .PHONY: demo test check lint types contracts generated format crds bench clean
 

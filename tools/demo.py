@@ -40,7 +40,7 @@ def main() -> int:
     say("\nThe objects, in the order they are applied:\n")
     for item in result.objects():
         say(f"  {item['kind']:<24} {item['metadata']['name']}")
-    for warning in result.warnings:
+    for warning in (each for each in result.warnings if not each.is_note):
         say(f"  Warning: {warning}")
     bin_ome = Path(sys.executable).with_name("ome")
     shown = bin_ome.relative_to(Path.cwd()) if bin_ome.is_relative_to(Path.cwd()) else bin_ome

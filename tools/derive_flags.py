@@ -18,12 +18,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from flag_readers import sglang, vllm
+from flag_readers import sglang, tokenspeed, vllm
 from flag_readers.common import Option
 
 ROOT = Path(__file__).resolve().parent.parent
 READERS: dict[str, Callable[[Path], Iterable[tuple[Any, ...]]]] = {
     "sglang": sglang.read,
+    "tokenspeed": tokenspeed.read,
     "vllm": vllm.read,
 }
 VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:\.(\d+))?(?:\.post(\d+))?")

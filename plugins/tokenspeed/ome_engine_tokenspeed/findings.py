@@ -1,0 +1,47 @@
+"""What fails or hurts later in a pod that runs TokenSpeed: the rules in their order."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ome.engines import Finding, PodView, kit
+from ome.engines.kit import Rule
+from ome_engine_tokenspeed import pods
+from ome_engine_tokenspeed.launch import SERVER
+from ome_engine_tokenspeed.sizes import factors
+
+__all__ = ["RULES", "find"]
+
+
+def find(view: PodView) -> list[Finding]:
+    """Everything that the rules find in a pod, in their order. Changes nothing."""
+    line = kit.read_command_line(SERVER, view)
+    return [finding for rule in RULES for finding in rule(view, line)]
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    kit.opaque("TokenSpeedOpaque"),
+    kit.loopback("TokenSpeedLoopback", "0.0.0.0"),
+    kit.probe_ports("TokenSpeedProbePort", pods.DEFAULT_PORT, pods.other_ports),
+    pods.find_worker_probe,
+    pods.find_metrics,
+    pods.find_drain,
+    kit.shared_memory(
+        "TokenSpeedNoSharedMemory",
+        "--tensor-parallel-size",
+        "vllm-project/production-stack#276",
+    ),
+    kit.accelerators(
+        "TokenSpeedTooFewAccelerators",
+        factors,
+        ("--world-size", "--tensor-parallel-size", "--attn-tp-size", "--data-parallel-size"),
+        reference="vllm-project/vllm#8908",
+    ),
+    pods.find_role,
+    pods.find_address,
+    kit.served_name("TokenSpeedServedName", "--served-model-name"),
+    kit.misspelt("TokenSpeedFlagSpelling"),
+    kit.unknown("TokenSpeedFlagRemoved", "TokenSpeedFlagUnknown"),
+    kit.repeated("TokenSpeedFlagRepeated"),
+    kit.exclusive("TokenSpeedFlagExclusive"),
+)
