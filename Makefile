@@ -5,13 +5,23 @@ BIN := $(VENV)/bin
 PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip
 PLUGINS := plugins/sglang plugins/sglang_pd plugins/tokenspeed plugins/vllm
 
-.PHONY: demo test check lint types contracts generated format crds bench clean
+.PHONY: demo test test-core check lint types contracts generated format crds bench clean
 
 demo: $(VENV)/.core
 	@$(BIN)/python tools/demo.py
 
 test: $(VENV)/.dev
 	@$(BIN)/pytest
+
+# The core alone: no engine plugin is installed there, and its tests pass.
+test-core: .venv-core/.done
+	@.venv-core/bin/pytest tests
+
+.venv-core/.done: pyproject.toml constraints.txt
+	@echo "Installing OME without engine plugins into .venv-core …"
+	@$(PYTHON) -m venv .venv-core
+	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt .venv-core/bin/pip install --quiet --editable '.[dev]'
+	@touch $@
 
 check: lint types contracts generated $(VENV)/.dev
 	@$(BIN)/pytest --cov --cov-report=term --cov-fail-under=98

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from datetime import UTC, datetime
 
-from ome.api import Problem
-from ome.cli.output import warn
+from ome.api import OmeError, Problem
+from ome.cli.output import error, warn
 from ome.engines.discovery import discover
 from ome.engines.engines import Engines
 from ome.snapshot import EVERY_API, PluginVersion, Snapshot
@@ -15,9 +16,17 @@ from ome.sources import InstalledPresets, Loaded, load, read_paths
 __all__ = ["read_engines", "read_objects", "read_snapshot", "snapshot_of"]
 
 
-def read_engines() -> Engines:
-    """The installed engine plugins; says on stderr which couldn't be loaded."""
-    engines = discover()
+def read_engines(options: argparse.Namespace) -> Engines:
+    """The installed engine plugins, or those that `--engines` names; stderr gets what couldn't be loaded.
+
+    Ends the command with 2, as other flags that can't be used, for a name that there isn't.
+    """
+    try:
+        engines = discover(only=getattr(options, "engines", None))
+    except OmeError as refused:
+        for problem in refused.problems:
+            error(problem)
+        sys.exit(2)
     for failed in engines.errors:
         text = f"engine plugin {failed.name} of {failed.distribution} isn't used: {failed.message}"
         warn(Problem("EnginePluginFailed", text))

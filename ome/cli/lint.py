@@ -48,7 +48,7 @@ class Placed:
 
 def run(options: argparse.Namespace) -> int:
     """Print the findings; exit code 1 on errors, and with --strict on warnings."""
-    engines = read_engines()
+    engines = read_engines(options)
     try:
         loaded = read_objects(options, engines, keep_places=True)
     except OmeError as refused:

@@ -50,13 +50,7 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     )
     _add_explain(runtime_commands)
     _add_runtime_reports(runtime_commands)
-    engines = commands.add_parser(
-        "engines",
-        help="list the installed engine plugins",
-        description="List the installed engine plugins, and what kept others from loading.",
-    )
-    engines.add_argument("-o", "--output", choices=("table", "json"), default="table")
-    engines.set_defaults(handler="ome.cli.engines")
+    _add_engines(commands)
     crds = commands.add_parser(
         "crds",
         help="print the CustomResourceDefinitions",
@@ -64,6 +58,27 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     )
     crds.set_defaults(handler="ome.cli.crds")
     return parser
+
+
+def _add_engines(commands: Any) -> None:
+    engines = commands.add_parser(
+        "engines",
+        help="list the installed engine plugins, or begin a new one",
+        description="List the installed engine plugins, and what kept others from loading.",
+    )
+    engines.add_argument("-o", "--output", choices=("table", "json"), default="table")
+    engines.set_defaults(handler="ome.cli.engines")
+    begin = engines.add_subparsers(title="commands", metavar="COMMAND").add_parser(
+        "new",
+        help="write the project of a new engine plugin",
+        description="Write a complete plugin project, with tests that pass, to begin an engine from.",
+        epilog="exit codes: 0 it is written; 1 it can't be; 2 the flags can't be used",
+    )
+    begin.add_argument("name", metavar="NAME", help="the engine's name, such as llama-cpp")
+    begin.add_argument(
+        "--directory", metavar="DIR", help="where to write it (default ome-engine-NAME)"
+    )
+    begin.set_defaults(handler="ome.cli.newengine")
 
 
 def _add_render(commands: Any) -> None:
@@ -246,6 +261,16 @@ def _add_scope_flags(command: argparse.ArgumentParser) -> None:
         default="ome",
         help="OME's own namespace, where its configuration is (default ome)",
     )
+    command.add_argument(
+        "--engines",
+        metavar="NAMES",
+        type=_names,
+        help="use these engine plugins alone, separated by commas, or none (default: all installed)",
+    )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return () if text == "none" else tuple(filter(None, map(str.strip, text.split(","))))
 
 
 def main(arguments: Sequence[str] | None = None, *, prog: str = "ome") -> int:

@@ -21,7 +21,7 @@ __all__ = ["run"]
 
 def run(options: argparse.Namespace) -> int:
     """Render the services of the input; returns the exit code."""
-    engines = read_engines()
+    engines = read_engines(options)
     try:
         snapshot = read_snapshot(options, engines)
         services = _chosen(snapshot, options)

@@ -56,7 +56,7 @@ def read_input(options: argparse.Namespace) -> Snapshot:
     """The snapshot of the files. Raises Refusal without any, and UnreadableInput."""
     if not options.filename:
         raise Refusal("-f is required: this version of OME reads manifests, not a cluster")
-    return read_snapshot(options, read_engines())
+    return read_snapshot(options, read_engines(options))
 
 
 def check_name(what: str, name: str) -> None:

@@ -6,11 +6,13 @@ Nothing that a plugin does at import can keep another from loading.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from importlib.metadata import entry_points
 from typing import Any, Final
 
 from stevedore.extension import ExtensionManager
 
+from ome.api import OmeError, Problem
 from ome.engines.engines import Engine, Engines, LoadError, PluginRefused, register
 
 __all__ = ["GROUP", "discover"]
@@ -19,7 +21,23 @@ GROUP: Final = "ome.engines"
 
 
 class _Extensions(ExtensionManager[Any]):
-    """stevedore's manager, which also survives a plugin that ends the process while it is imported."""
+    """stevedore's manager, for some names alone, which also survives a plugin that ends the process while
+    it is imported."""
+
+    def __init__(self, group: str, wanted: frozenset[str] | None, **settings: Any) -> None:
+        self._wanted = wanted
+        super().__init__(group, **settings)
+
+    def list_entry_points(self) -> Any:
+        found = super().list_entry_points()
+        if self._wanted is None:
+            return found
+        names = {_plain(each.name) for each in found}
+        if missing := sorted(self._wanted - names):
+            text = f"no installed engine plugin is named {', '.join(missing)}"
+            fix = f"installed: {', '.join(sorted(names)) or 'none'}"
+            raise OmeError(Problem("EngineUnknown", text, fix=fix))
+        return [each for each in found if _plain(each.name) in self._wanted]
 
     def _load_one_plugin(self, ep: Any, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -28,8 +46,12 @@ class _Extensions(ExtensionManager[Any]):
             raise ImportError(f"it called sys.exit({error.code!r})") from error
 
 
-def discover(group: str = GROUP) -> Engines:
-    """Load every plugin of the entry-point group; those that fail stand in `Engines.errors`."""
+def discover(group: str = GROUP, *, only: Iterable[str] | None = None) -> Engines:
+    """Load every plugin of the entry-point group; those that fail stand in `Engines.errors`.
+
+    `only` names those to be used (an underscore counts as a dash), and no other is imported. Raises
+    OmeError for a name that no installed plugin has.
+    """
     errors: list[LoadError] = []
     owners = _owners(group)
 
@@ -38,7 +60,8 @@ def discover(group: str = GROUP) -> Engines:
         distribution, _version = _owner(owners, entry_point)
         errors.append(LoadError(entry_point.name, distribution, text))
 
-    manager = _Extensions(group, invoke_on_load=False, on_load_failure_callback=on_failure)
+    wanted = None if only is None else frozenset(map(_plain, only))
+    manager = _Extensions(group, wanted, invoke_on_load=False, on_load_failure_callback=on_failure)
     engines: list[Engine] = []
     for extension in sorted(
         manager.extensions, key=lambda item: (item.name, str(item.entry_point))
@@ -49,6 +72,10 @@ def discover(group: str = GROUP) -> Engines:
         except PluginRefused as refused:
             errors.append(LoadError(extension.name, distribution, str(refused)))
     return Engines(engines, errors, clock=time.monotonic)
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "-")
 
 
 _Owners = dict[tuple[str, str], tuple[str, str]]

@@ -218,6 +218,7 @@ class Engines:
             container.command,
             container.args,
             tuple(sorted(container.env.items())),
+            container.version,
         )
         known = self._recognised.get(key)
         if known is None:

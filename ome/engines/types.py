@@ -39,12 +39,16 @@ class EngineInfo:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """What a plugin sees of a container: image, argv and the variables with a literal value."""
+    """What a plugin sees of a container: image, argv and the variables with a literal value.
+
+    `version` is the engine's version by annotation, for images whose tag doesn't tell; "" without one.
+    """
 
     image: str
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
+    version: str = ""
 
     @property
     def argv(self) -> tuple[str, ...]:

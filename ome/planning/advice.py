@@ -19,8 +19,8 @@ __all__ = ["advise", "view_of"]
 Json = Mapping[str, Any]
 
 
-def view_of(container: Json) -> Container:
-    """What engine plugins see of a container."""
+def view_of(container: Json, version: str = "") -> Container:
+    """What engine plugins see of a container; `version` is that of an annotation."""
     env = {
         item["name"]: item["value"]
         for item in container.get("env") or ()
@@ -31,6 +31,7 @@ def view_of(container: Json) -> Container:
         command=tuple(container.get("command") or ()),
         args=tuple(container.get("args") or ()),
         env=env,
+        version=version,
     )
 
 
@@ -40,11 +41,12 @@ def advise(
     pod: Json,
     serving: int,
     accelerator: Accelerator | None,
+    version: str,
 ) -> None:
     """Leave what is found in a component's pod with the service: warnings, and how the model fits the
     accelerator class, where there is one and that can be known."""
     container = pod["containers"][serving]
-    recognised = context.engines.recognise(view_of(container))
+    recognised = context.engines.recognise(view_of(container, version))
     problems = list(recognised.problems)
     where = f"{component} container {container.get('name')}"
     if recognised.engine is not None and recognised.detection is not None:

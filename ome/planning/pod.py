@@ -17,6 +17,7 @@ __all__ = ["select_nodes", "with_affinity", "with_defaults", "with_volumes"]
 
 Json = Mapping[str, Any]
 
+ENGINE_VERSION: Final = "runtime.ome.io/engine-version"
 PROBE_PROFILE: Final = "runtime.ome.io/probe-profile"
 _DEFAULT_GRACE: Final = 30
 _DEFAULT_PORT: Final = 8080

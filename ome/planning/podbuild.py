@@ -18,6 +18,7 @@ from ome.planning.context import ComponentRefused, ServiceContext
 from ome.planning.model import ModelMount, model_mount, overlay_mounts
 from ome.planning.names import component_name
 from ome.planning.pod import (
+    ENGINE_VERSION,
     PROBE_PROFILE,
     select_nodes,
     with_affinity,
@@ -46,6 +47,7 @@ class PodBuild:
     ) -> None:
         self._context, self._name, self._settings = context, name, settings
         self._part, self._trace = part, trace
+        self._version = ""
         self._own: Json = context.declared(name) or {}
         self._is_router = name == "router"
         self._model: ModelMount | None = None
@@ -65,6 +67,7 @@ class PodBuild:
 
     def run(self, annotations: Mapping[str, str]) -> dict[str, Any]:
         """The pod spec. Raises ComponentRefused when Kubernetes wouldn't take it."""
+        self._version = annotations.get(ENGINE_VERSION, "")
         level: Json = self._settings[self._part] if self._part else self._settings
         pod, serving = self._place(level)
         pod = self._expand_placeholders(pod, serving)
@@ -83,7 +86,7 @@ class PodBuild:
                 found = self._with_layers(found, self._trace)
             where = f"{self._name} pod: "
             raise ComponentRefused(tuple(replace(item, path=where + item.path) for item in found))
-        advise(self._context, self._name, pod, serving, self._accelerator)
+        advise(self._context, self._name, pod, serving, self._accelerator, self._version)
         return pod
 
     def _with_layers(self, found: tuple[Problem, ...], trace: Trace) -> tuple[Problem, ...]:
@@ -135,7 +138,7 @@ class PodBuild:
     def _edit_runner(self, runner: dict[str, Any]) -> dict[str, Any]:
         recognise = self._context.engines.recognise
         if ARGS_PATCH in runner:
-            dialect = recognise(view_of(runner)).dialect
+            dialect = recognise(view_of(runner, self._version)).dialect
             runner = edit_arguments(
                 self._context, self._name, runner, dialect, self._trace, "runner"
             )
@@ -154,7 +157,7 @@ class PodBuild:
             pods_per_replica=1 + size,
             accelerator_names=self._context.snapshot.config.accelerator_resources,
         )
-        dialect = recognise(view_of(runner)).dialect
+        dialect = recognise(view_of(runner, self._version)).dialect
         edited = runner
         missed: list[str] = []
         for layer, edited in edit_runner(runner, edits, dialect, missed):

@@ -17,7 +17,7 @@ from ome.testing.builders import ENTRY, model, runtime, service
 
 @pytest.fixture(autouse=True)
 def no_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ome.cli.input.discover", Engines)
+    monkeypatch.setattr("ome.cli.input.discover", lambda **_: Engines())
 
 
 def world() -> dict[str, Any]:

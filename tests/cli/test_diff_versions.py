@@ -66,7 +66,7 @@ def new_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
     exec(NEW, module.__dict__)
     fake = register(module, distribution="ome-engine-fake", version="0.2.0")
     engines = Engines([*discover(), fake])
-    monkeypatch.setattr("ome.cli.input.discover", lambda: engines)
+    monkeypatch.setattr("ome.cli.input.discover", lambda **_: engines)
     monkeypatch.setenv("PYTHONPATH", "/nowhere")
 
 

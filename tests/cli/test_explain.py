@@ -24,7 +24,7 @@ FRAMEWORK = {"name": "transformers", "version": "4.45.0"}
 
 @pytest.fixture(autouse=True)
 def no_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ome.cli.input.discover", Engines)
+    monkeypatch.setattr("ome.cli.input.discover", lambda **_: Engines())
 
 
 def entry(weight: int | None = None, **fields: Any) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def service(name: str, namespace: str = "demo", runtime: str = "rt") -> str:
 def no_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     """These tests are the core's: they pass with any plugins installed, or none."""
     for command in ("input", "engines"):
-        monkeypatch.setattr(f"ome.cli.{command}.discover", Engines)
+        monkeypatch.setattr(f"ome.cli.{command}.discover", lambda **_: Engines())
 
 
 @pytest.fixture
@@ -271,7 +271,7 @@ def test_a_plugin_that_does_not_load_is_named_and_the_rest_is_rendered(
     file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed = LoadError("bad", "ome-engine-bad", "import failed: ImportError: no luck")
-    monkeypatch.setattr("ome.cli.input.discover", lambda: Engines([], [failed]))
+    monkeypatch.setattr("ome.cli.input.discover", lambda **_: Engines([], [failed]))
     file.write_text(RUNTIME + service("chat"))
     code, out, err = run(capsys, "render", "-f", file)
     assert (code, len(list(yaml.safe_load_all(out)))) == (0, 5)

@@ -35,7 +35,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture(autouse=True)
 def no_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ome.cli.input.discover", Engines)
+    monkeypatch.setattr("ome.cli.input.discover", lambda **_: Engines())
 
 
 @pytest.fixture

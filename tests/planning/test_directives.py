@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from ome.api import ApiObject
-from ome.engines.discovery import discover
 from ome.engines.engines import Engines
 from ome.lint.lint import lint
 from ome.merging.canonical import content_hash
@@ -458,28 +457,6 @@ def test_the_accelerator_class_comes_after_operations() -> None:
         service(model={"name": "m"}, acceleratorSelector={"acceleratorClass": "gpu"}),
     )
     assert container(rendered)["args"] == ["--a=3", "--tp=2"]
-
-
-def test_the_engines_dialect_decides_what_belongs_to_a_flag() -> None:
-    command = ["python3", "-m", "sglang.launch_server"]
-    args = ["--trust-remote-code", "--model", "/models/x", "--tp", "8", "--mem-frac=0.9"]
-    operations = [
-        {"unset": "--trust-remote-code"},
-        {"unset": "--mem-fraction-static"},
-        to("--tensor-parallel-size", "4"),
-        to("--model-path", "/models/y"),
-    ]
-    rendered = plan_of(
-        runtime(runner(command=command, args=args)),
-        service(engine=patch(*operations)),
-        engines=discover(),
-    )
-    assert container(rendered)["args"] == [
-        "--model-path",
-        "/models/y",
-        "--tensor-parallel-size",
-        "4",
-    ]
 
 
 def test_other_containers_and_the_router() -> None:

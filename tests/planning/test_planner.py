@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import types
 from typing import Any
 
 import pytest
 
-from ome.engines.engines import Engines
+from ome.engines import CONTRACT, EngineInfo, hookimpl
+from ome.engines.engines import Engines, register
 from ome.planning.plan import Apply, Hold
 from ome.planning.planner import plan
 from ome.snapshot import Config, IngressConfig, Snapshot
@@ -567,3 +569,18 @@ def test_provenance_of_a_listed_container_inherited_selectors_and_legacy_annotat
     assert layers["nodeSelector.pool"] == "ClusterServingRuntime/base"
     assert layers["schedulerName"] == "ClusterServingRuntime/base"
     assert layers["autoscaler.class"] == "InferenceService"
+
+
+def test_an_annotation_tells_the_engines_version() -> None:
+    seen: list[str] = []
+
+    def detect(container: Any) -> None:
+        seen.append(container.version)
+
+    plugin = types.SimpleNamespace(
+        ome_describe=hookimpl(lambda: EngineInfo("e", CONTRACT, "e")), ome_detect=hookimpl(detect)
+    )
+    engines = Engines([register(plugin, distribution="ome-engine-e", version="1")])
+    version = {"runtime.ome.io/engine-version": "0.5.23"}
+    plan_of(runtime(), service(metadata={"annotations": version}), engines=engines)
+    assert set(seen) == {"0.5.23"}

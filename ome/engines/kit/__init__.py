@@ -27,6 +27,7 @@ from ome.engines.kit.pods import (
     probe_ports,
     served_name,
     shared_memory,
+    unversioned,
 )
 from ome.engines.kit.profiles import PROMETHEUS, http_probes
 from ome.engines.kit.server import CONFIGURED, Server
@@ -83,4 +84,5 @@ __all__ = [
     "served_name",
     "shared_memory",
     "unknown",
+    "unversioned",
 ]

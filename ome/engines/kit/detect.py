@@ -15,9 +15,10 @@ __all__ = ["detect", "image_version"]
 def detect(server: Server, container: Container) -> Detection | None:
     """The server in a container, or None.
 
-    A launch that can't be read (a script of several commands, say) is recognised, and opaque.
+    A launch that can't be read (a script of several commands, say) is recognised, and opaque. The
+    version is the image's, or else the annotation's.
     """
-    version = image_version(server, container.image)
+    version = image_version(server, container.image) or container.version
     launch = read_launch(server, container.argv)
     if launch is not None:
         opaque = launch.opaque or _configured(server, launch.arguments)

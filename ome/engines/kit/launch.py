@@ -128,9 +128,11 @@ def _direct(server: Server, argv: Sequence[str], at: int) -> Launch | None:
     """A console command with its subcommand, or Python with a module, at a position."""
     name = _name(argv[at])
     for command, subcommand in server.commands:
-        if name == command and tuple(argv[at + 1 : at + 2]) == (subcommand,):
-            program = f"{command} {subcommand}"
-            return Launch(tuple(argv[at + 2 :]), at + 2, is_serve=True, program=program)
+        if name != command or (subcommand and tuple(argv[at + 1 : at + 2]) != (subcommand,)):
+            continue
+        start = at + 2 if subcommand else at + 1
+        program = f"{command} {subcommand}".rstrip()
+        return Launch(tuple(argv[start:]), start, is_serve=True, program=program)
     if not _PYTHON.fullmatch(name):
         return None
     found = _after_module(server, argv, at + 1)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from ome.engines.kit.commandline import CommandLine
 from ome.engines.kit.spelling import Rule
+from ome.engines.kit.versions import order_of
 from ome.engines.types import Finding, PodView, Severity
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "probe_ports",
     "served_name",
     "shared_memory",
+    "unversioned",
 ]
 
 PROBES: Final = ("startupProbe", "readinessProbe", "livenessProbe")
@@ -37,6 +39,8 @@ NO_MEMORY: Final = (
 )
 NO_MEDIUM: Final = "the volume at /dev/shm is on disk, not in memory"
 TOO_MANY: Final = "the flags need {needed} accelerators ({sizes}), the container has {found}{nodes}"
+NO_VERSION: Final = "the version of {engine} {what}, so its flags aren't checked against one"
+VERSION_ANNOTATION: Final = "runtime.ome.io/engine-version"
 NO_NAME: Final = "{engine} serves the model under the path of its files, which clients have to give"
 WRONG_PORT: Final = "the probe asks port {port}, {engine} listens on {listened}"
 NO_SUCH_PORT: Final = 'the probe asks the port "{port}", which the container doesn\'t name'
@@ -51,6 +55,20 @@ def opaque(code: str) -> Rule:
             text = OPAQUE.format(engine=line.server.name, reason=reason)
             fix = "write the command and its flags as one list"
             yield Finding(code, Severity.WARNING, text, line.path, fix)
+
+    return rule
+
+
+def unversioned(code: str) -> Rule:
+    """A server whose version isn't known, so that only what is wrong in every release is found."""
+
+    def rule(view: PodView, line: CommandLine) -> Iterator[Finding]:
+        if order_of(line.version) is None and line.is_tabled and line.is_readable:
+            what = f"is no version: {line.version}" if line.version else "isn't known"
+            text = NO_VERSION.format(engine=line.server.name, what=what)
+            yield Finding(
+                code, Severity.NOTE, text, "image", f"annotate it with {VERSION_ANNOTATION}"
+            )
 
     return rule
 

@@ -18,7 +18,8 @@ class Server:
     """How an engine's server is told from other programs, and how its flags are read.
 
     `name` is for people. `modules` are what `python -m` runs, by name or by file, `commands` the
-    console commands, each with its subcommand; a command takes the model as its first plain word.
+    console commands, each with its subcommand ("" for none); a command may take the
+    model as its first plain word.
     `image` matches the whole name (the last part of the path, no tag) of images whose tag is the
     engine's version, as `tag` finds it, `other_image` of images with a numbering of their own.
     `image_runs` says that the former start the server by themselves, so that their arguments may
@@ -58,6 +59,8 @@ def _mentioned(modules: tuple[str, ...], commands: tuple[tuple[str, str], ...]) 
     ways += [rf"(?<![\w.-]){re.escape(one.replace('.', '/'))}\.py(?!\w)" for one in modules]
     ways += [
         rf"(?<![\w.-]){re.escape(one)}(?:[ \t]|\\\n){{1,80}}{re.escape(sub)}(?![\w-])"
+        if sub
+        else rf"(?<![\w.-]){re.escape(one)}(?![\w.-])"
         for one, sub in commands
     ]
     return re.compile("|".join(ways) or r"(?!)")

@@ -36,6 +36,7 @@ def _sizes(line: CommandLine) -> list[tuple[str, int]] | None:
 
 RULES: Final[tuple[Rule, ...]] = (
     kit.opaque("SGLangOpaque"),
+    kit.unversioned("SGLangVersionUnknown"),
     kit.loopback("SGLangLoopback", "127.0.0.1", reference="ai-dynamo/modelexpress#397"),
     kit.probe_ports("SGLangProbePort", DEFAULT_PORT, other_ports),
     find_timeouts,

@@ -143,7 +143,7 @@ def test_empty_container_raises_nothing(view: Callable[..., PodView]) -> None:
 
 
 def test_every_rule_is_listed_once() -> None:
-    assert len(RULES) == len(set(RULES)) == 14
+    assert len(RULES) == len(set(RULES)) == 15
 
 
 CODES = {
@@ -156,6 +156,7 @@ CODES = {
     "SGLangGrace",
     "SGLangLoopback",
     "SGLangServedName",
+    "SGLangVersionUnknown",
     "SGLangWorkerProbe",
     "SGLangNoSharedMemory",
     "SGLangOpaque",

@@ -60,5 +60,9 @@ def test_hook_ome_findings(engine: Engine) -> None:
     view = PodView("engine", container, {"containers": [container]}, 0, Detection(Basis.COMMAND))
     found = Engines([engine]).inspect(engine, view)
     assert found.problems == ()
-    assert [finding.code for finding in found.findings] == ["SGLangLoopback", "SGLangServedName"]
+    assert [finding.code for finding in found.findings] == [
+        "SGLangVersionUnknown",
+        "SGLangLoopback",
+        "SGLangServedName",
+    ]
     assert all(isinstance(finding, Finding) for finding in found.findings)

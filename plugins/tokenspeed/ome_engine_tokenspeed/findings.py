@@ -21,6 +21,7 @@ def find(view: PodView) -> list[Finding]:
 
 RULES: Final[tuple[Rule, ...]] = (
     kit.opaque("TokenSpeedOpaque"),
+    kit.unversioned("TokenSpeedVersionUnknown"),
     kit.loopback("TokenSpeedLoopback", "0.0.0.0"),
     kit.probe_ports("TokenSpeedProbePort", pods.DEFAULT_PORT, pods.other_ports),
     pods.find_worker_probe,

@@ -54,6 +54,7 @@ def _replicas_here(line: CommandLine) -> int | None:
 
 RULES: Final[tuple[Rule, ...]] = (
     kit.opaque("VLLMOpaque"),
+    kit.unversioned("VLLMVersionUnknown"),
     serving.find_deprecated_launch,
     serving.find_model,
     pods.find_ports,

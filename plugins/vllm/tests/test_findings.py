@@ -290,7 +290,7 @@ def test_empty_container_raises_nothing(view: Callable[..., PodView]) -> None:
 
 
 def test_every_rule_is_listed_once() -> None:
-    assert len(RULES) == len(set(RULES)) == 17
+    assert len(RULES) == len(set(RULES)) == 18
 
 
 CODES = {
@@ -309,6 +309,7 @@ CODES = {
     "VLLMPortVariable",
     "VLLMProbePort",
     "VLLMServedName",
+    "VLLMVersionUnknown",
     "VLLMShutdown",
     "VLLMTooFewAccelerators",
     "VLLMWorkerProbe",

@@ -56,5 +56,9 @@ def test_hook_ome_findings(engine: Engine) -> None:
     view = PodView("engine", container, {"containers": [container]}, 0, Detection(Basis.COMMAND))
     found = Engines([engine]).inspect(engine, view, measure=True)
     assert found.problems == ()
-    assert [finding.code for finding in found.findings] == ["VLLMModel", "VLLMServedName"]
+    assert [finding.code for finding in found.findings] == [
+        "VLLMVersionUnknown",
+        "VLLMModel",
+        "VLLMServedName",
+    ]
     assert found.geometry == Geometry(1, 1, 1)

@@ -1,0 +1,1 @@
+"""New engine plugins from templates."""
