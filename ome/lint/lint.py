@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ome.api import (
     AcceleratorClass,
@@ -10,12 +12,14 @@ from ome.api import (
     BaseModel,
     ClusterBaseModel,
     ClusterServingRuntime,
+    InferenceService,
     Problem,
     ServingRuntime,
 )
 from ome.engines.engines import Engines
 from ome.engines.types import Severity
 from ome.lint.chains import chain_findings
+from ome.lint.classes import CLASS_RULES
 from ome.lint.findings import LintFinding, from_problem
 from ome.lint.fleet import overlaps, unknown_classes, unmatched
 from ome.lint.objects import MODEL_RULES, RUNTIME_RULES
@@ -36,13 +40,17 @@ def lint(snapshot: Snapshot, engines: Engines) -> Iterator[LintFinding]:
 def _findings(snapshot: Snapshot, engines: Engines) -> Iterator[LintFinding]:
     runtimes = snapshot.of_kinds(ServingRuntime, ClusterServingRuntime)
     models = snapshot.of_kinds(BaseModel, ClusterBaseModel)
-    for items, rules in ((runtimes, RUNTIME_RULES), (models, MODEL_RULES)):
+    classes: list[ApiObject] = snapshot.of_kinds(AcceleratorClass)
+    for items, rules in (
+        (runtimes, RUNTIME_RULES),
+        (models, MODEL_RULES),
+        (classes, CLASS_RULES),
+    ):
         for item in items:
             for rule in rules:
                 yield from rule(item)
     for problem in snapshot.preset_problems:
         yield from_problem(problem, Severity.ERROR)
-    classes: list[ApiObject] = snapshot.of_kinds(AcceleratorClass)
     yield from unknown_classes(runtimes, classes)
     yield from overlaps(runtimes)
     yield from unmatched(runtimes, models)
@@ -51,12 +59,36 @@ def _findings(snapshot: Snapshot, engines: Engines) -> Iterator[LintFinding]:
         yield from chain_findings(snapshot, item)
         yield from _directives(snapshot, item)
     for service in snapshot.services():
-        planned = plan(snapshot, service, engines)
-        for _, problem in planned.refusals():
+        yield from _planned(snapshot, service, engines)
+
+
+def _planned(
+    snapshot: Snapshot, service: InferenceService, engines: Engines
+) -> Iterator[LintFinding]:
+    """What the plan of a service refuses and warns about."""
+    planned = plan(snapshot, service, engines)
+    for _, problem in planned.refusals():
+        if problem.code == "RevisionMissing":
+            yield _missing_revision(snapshot, service, problem)
+        else:
             yield from_problem(problem, Severity.ERROR)
-        for problem in planned.warnings:
-            if problem.code not in _NOT_FINDINGS:
-                yield from_problem(problem, _severity(problem))
+    for problem in planned.warnings:
+        if problem.code not in _NOT_FINDINGS:
+            yield from_problem(problem, _severity(problem))
+
+
+def _missing_revision(
+    snapshot: Snapshot, service: InferenceService, problem: Problem
+) -> LintFinding:
+    """Files seldom hold the revisions that a cluster has: a note that the pods weren't looked at."""
+    reference = (service.raw.get("spec") or {}).get("runtime") or {}
+    names = [each.name for each in snapshot.revisions.values() if each.runtime == reference["name"]]
+    asked = reference.get("revision") or (service.raw.get("status") or {})["pinnedRevisionName"]
+    near = difflib.get_close_matches(asked, names, n=1)
+    fix = "add it to the input to have the service's pods looked at"
+    if near:
+        fix = f"did you mean {near[0]}?"
+    return from_problem(replace(problem, fix=fix), Severity.NOTE)
 
 
 def _severity(problem: Problem) -> Severity:

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from ome.api import ApiObject
+from ome.api import ApiObject, parse
 from ome.engines.engines import Engines
 from ome.lint.findings import LintFinding
 from ome.lint.lint import lint
 from ome.lint.spelling import suggest_size, suggest_version
 from ome.scoring.sizes import is_readable
 from ome.scoring.versions import parse_version
-from ome.snapshot import Snapshot
+from ome.snapshot import Snapshot, read_revision
 from ome.testing.builders import ENTRY, model, obj, runtime, service
 
 AUTO = {**ENTRY, "autoSelect": True}
@@ -289,14 +289,73 @@ def test_sizes_are_respelled(text: str, proposal: str | None) -> None:
     assert proposal is None or is_readable(proposal)
 
 
+@pytest.mark.parametrize(
+    ("memory", "means", "fix"),
+    [
+        ("80Gi", "", ""),
+        ("80G", "", ""),
+        ("80", "means 80 bytes", 'write "80Gi"'),
+        ("80M", "is less than 1 GiB", "write the memory with its unit, such as 80Gi"),
+    ],
+)
+def test_a_class_with_less_than_a_gib(memory: str, means: str, fix: str) -> None:
+    gpu = obj("AcceleratorClass", "a", {"discovery": {}, "capabilities": {"memoryGB": memory}})
+    said = (
+        f'warning MemoryBelowGiB AcceleratorClass/a spec.capabilities.memoryGB: "{memory}" {means}: every '
+        f"minMemory rejects the class | {fix}"
+    )
+    assert lines(gpu) == ([said] if fix else [])
+
+
+def test_a_class_with_a_price_below_zero() -> None:
+    cost = {"perHour": "-1", "spotPerHour": "0", "tier": "low"}
+    gpu = obj("AcceleratorClass", "a", {"discovery": {}, "capabilities": {}, "cost": cost})
+    assert lines(gpu) == [
+        'warning PriceNegative AcceleratorClass/a spec.cost.perHour: "-1" is a price below zero: the policy '
+        "Cheapest prefers it to any other | write the price, or leave it out"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("stored", "fix"),
+    [
+        ("", "add it to the input to have the service's pods looked at"),
+        ("cr-other-00000001", "add it to the input to have the service's pods looked at"),
+        ("cr-rt-00000001", "did you mean cr-rt-00000001?"),
+    ],
+)
+@pytest.mark.parametrize("by_status", [False, True])
+def test_a_service_pinned_to_a_revision_that_the_input_lacks(
+    stored: str, fix: str, by_status: bool
+) -> None:
+    reference: dict[str, Any] = {"name": "rt", "autoSync": False}
+    pinned = service(runtime=reference if by_status else {**reference, "revision": PINNED})
+    if by_status:
+        pinned = parse({**pinned.raw, "status": {"pinnedRevisionName": PINNED}})
+    owner = stored.removeprefix("cr-").rpartition("-")[0]
+    raw = {"metadata": {"name": stored, "labels": {"ome.io/runtime-of": owner}}, "data": {}}
+    revision = read_revision(raw)
+    snapshot = Snapshot.of([runtime(), pinned], revisions=[revision] if revision else [])
+    text = f"pinned revision {PINNED} missing from ome"
+    if not by_status:
+        text = f"explicit pin {PINNED} not found in namespace ome"
+    assert [
+        (each.severity, each.code, each.message, each.fix) for each in lint(snapshot, Engines())
+    ] == [("note", "RevisionMissing", text, fix)]
+
+
+PINNED = "cr-rt-0000000a"
 CODES = [
     "AcceleratorConfigUnknownClass",
     "AutoSelectInherits",
     "DifferentPriorities",
+    "MemoryBelowGiB",
     "OperatorDefeated",
     "OperatorIsUpperLimit",
     "OperatorUnknown",
+    "PriceNegative",
     "RangeInverted",
+    "RevisionMissing",
     "RuntimeUnmatched",
     "RuntimesOverlap",
     "SizeUnreadable",
