@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from ome.api import InferenceService, OmeError, Problem
@@ -14,6 +15,7 @@ from ome.cli.input import read_engines, read_snapshot
 from ome.cli.output import error, to_json, to_yaml, warn
 from ome.planning.plan import Plan, provenance_json
 from ome.planning.planner import plan
+from ome.planning.setters import name_setters
 from ome.snapshot import Snapshot
 
 __all__ = ["run"]
@@ -34,9 +36,14 @@ def run(options: argparse.Namespace) -> int:
         for service in services
     ]
     sys.stdout.write(_SHOW[options.show](plans, options.output))
-    for warning in dict.fromkeys(
-        each for item in plans for each in item.warnings if not each.is_note
-    ):
+    warnings = [
+        problem
+        for service, item in zip(services, plans, strict=True)
+        for problem in name_setters(
+            item, partial(plan, snapshot, service, engines, provenance=True)
+        )
+    ]
+    for warning in dict.fromkeys(each for each in warnings if not each.is_note):
         warn(warning)
     refusals = [problem for item in plans for _, problem in item.refusals()]
     sys.stdout.flush()

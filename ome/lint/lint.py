@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from ome.api import (
     AcceleratorClass,
@@ -24,6 +25,7 @@ from ome.lint.findings import LintFinding, from_problem
 from ome.lint.fleet import overlaps, unknown_classes, unmatched
 from ome.lint.objects import MODEL_RULES, RUNTIME_RULES
 from ome.planning.planner import plan
+from ome.planning.setters import name_setters
 from ome.snapshot import Snapshot
 
 __all__ = ["lint"]
@@ -72,7 +74,8 @@ def _planned(
             yield _missing_revision(snapshot, service, problem)
         else:
             yield from_problem(problem, Severity.ERROR)
-    for problem in planned.warnings:
+    again = partial(plan, snapshot, service, engines, provenance=True)
+    for problem in name_setters(planned, again):
         if problem.code not in _NOT_FINDINGS:
             yield from_problem(problem, _severity(problem))
 

@@ -22,7 +22,7 @@ def find(view: PodView) -> list[Finding]:
 RULES: Final[tuple[Rule, ...]] = (
     kit.opaque("TokenSpeedOpaque"),
     kit.unversioned("TokenSpeedVersionUnknown"),
-    kit.loopback("TokenSpeedLoopback", "0.0.0.0"),
+    pods.find_loopback,
     kit.probe_ports("TokenSpeedProbePort", pods.DEFAULT_PORT, pods.other_ports),
     pods.find_worker_probe,
     pods.find_metrics,
@@ -31,6 +31,9 @@ RULES: Final[tuple[Rule, ...]] = (
         "TokenSpeedNoSharedMemory",
         "--tensor-parallel-size",
         "vllm-project/production-stack#276",
+    ),
+    kit.shared_memory(
+        "TokenSpeedNoSharedMemory", "--attn-tp-size", "vllm-project/production-stack#276"
     ),
     kit.accelerators(
         "TokenSpeedTooFewAccelerators",
@@ -42,7 +45,7 @@ RULES: Final[tuple[Rule, ...]] = (
     pods.find_address,
     kit.served_name("TokenSpeedServedName", "--served-model-name"),
     kit.misspelt("TokenSpeedFlagSpelling"),
-    kit.unknown("TokenSpeedFlagRemoved", "TokenSpeedFlagUnknown"),
+    pods.find_unknown,
     kit.repeated("TokenSpeedFlagRepeated"),
     kit.exclusive("TokenSpeedFlagExclusive"),
 )

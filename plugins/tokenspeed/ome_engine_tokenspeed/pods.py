@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from ome.engines import Finding, PodView, Severity
-from ome.engines.kit import CommandLine, is_follower, probe_handlers
+from ome.engines.kit import CommandLine, is_follower, loopback, probe_handlers, unknown
+from ome_engine_tokenspeed.launch import WORKER_MODULE
 from ome_engine_tokenspeed.sizes import size
 
 __all__ = [
     "DEFAULT_PORT",
     "find_address",
     "find_drain",
+    "find_loopback",
     "find_metrics",
     "find_role",
+    "find_unknown",
     "find_worker_probe",
     "other_ports",
 ]
@@ -28,6 +32,7 @@ NO_ENDPOINT: Final = "a server of another node than the first serves nothing, an
 RANDOM_PORT: Final = "the gateway serves its metrics on a random port, so nothing can collect them"
 NO_ROLE: Final = "TokenSpeed takes pipeline stages on prefill servers alone, and stops"
 NO_ADDRESS: Final = "TokenSpeed needs --dist-init-addr {why}, and stops"
+LATE: Final = ", and the gateway stops at it only after the model has been loaded"
 SHORT: Final = (
     "gateway and engine may take {drain} s each for their requests, "
     "and the pod has {grace} s to stop"
@@ -41,6 +46,24 @@ def other_ports(line: CommandLine, port: int) -> set[int]:
         given = line.number(name, 0)
         found |= {given} if given else set()
     return found
+
+
+_LOOPBACK: Final = loopback("TokenSpeedLoopback", "0.0.0.0")
+_WORKER_LOOPBACK: Final = loopback("TokenSpeedLoopback", "127.0.0.1")
+_UNKNOWN: Final = unknown("TokenSpeedFlagRemoved", "TokenSpeedFlagUnknown")
+
+
+def find_loopback(view: PodView, line: CommandLine) -> Iterator[Finding]:
+    """A server that nothing outside its pod can reach; an engine without a gateway is one by default."""
+    is_worker = line.launch.program == WORKER_MODULE
+    yield from (_WORKER_LOOPBACK if is_worker else _LOOPBACK)(view, line)
+
+
+def find_unknown(view: PodView, line: CommandLine) -> Iterator[Finding]:
+    """A flag that neither the engine nor the gateway has: it fails late, with the gateway."""
+    for finding in _UNKNOWN(view, line):
+        late = line.launch.program != WORKER_MODULE
+        yield replace(finding, message=finding.message + LATE) if late else finding
 
 
 def find_worker_probe(view: PodView, line: CommandLine) -> Iterator[Finding]:
@@ -61,6 +84,8 @@ def find_worker_probe(view: PodView, line: CommandLine) -> Iterator[Finding]:
 def find_metrics(view: PodView, line: CommandLine) -> Iterator[Finding]:
     """Metrics that are asked for and can't be found."""
     enabled = line.last("--enable-metrics")
+    if line.launch.program == WORKER_MODULE:
+        return  # an engine alone has no gateway
     if enabled is not None and line.is_whole and not line.has("--prometheus-port"):
         yield Finding(
             "TokenSpeedMetricsPort",

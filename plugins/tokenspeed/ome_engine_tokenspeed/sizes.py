@@ -43,14 +43,15 @@ def geometry_of(view: PodView) -> Geometry | None:
     """The geometry of the server in view; None when its flags can't be read.
 
     With data parallelism, experts are shared by more accelerators than attention is, and how many share
-    one copy of the weights isn't told.
+    one copy of the weights isn't told; nor is it when the flags say how many there are in all.
     """
     line = kit.read_command_line(SERVER, view)
     if not line.is_readable:
         return None
     attention, pipeline = tensor(line), size(line, "--pipeline-parallel-size")
     replicas = size(line, "--data-parallel-size")
-    known = attention is not None and pipeline is not None and replicas == 1
+    is_told = replicas == 1 and not line.has("--world-size")
+    known = attention is not None and pipeline is not None and is_told
     return Geometry(
         shards=(attention or 1) * (pipeline or 1) if known else None,
         attention_shards=attention,

@@ -15,6 +15,7 @@ from ome_engine_tokenspeed.findings import RULES, find
 from ome_engine_tokenspeed.sizes import geometry_of
 
 Found = Callable[..., list[Finding]]
+WORKER_COMMAND = ["python3", "-m", "smg_grpc_servicer.tokenspeed"]
 METRICS = {"httpGet": {"path": "/metrics", "port": 29000}}
 WORKER = ["--nnodes=2", "--node-rank=1", "--dist-init-addr=a:1"]
 
@@ -100,6 +101,18 @@ CASES: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
         [("TokenSpeedFlagUnknown", "args[3]")],
     ),
     ("version unknown", {"image": "tokenspeed:latest", "more": ["--max-modle-len=1"]}, []),
+    ("taken by serve", {"more": ["--headless", "--no-tokenizer-cache-enable-l0"]}, []),
+    (
+        "no memory for attention",
+        {"args": ["--attn-tp-size=4", "--port=8080"], "volumeMounts": None},
+        [("TokenSpeedNoSharedMemory", "volumeMounts")],
+    ),
+    (
+        "an engine alone",
+        {"command": WORKER_COMMAND, "more": ["--host=0.0.0.0", "--enable-metrics"]},
+        [],
+    ),
+    ("an engine alone, on loopback", {"command": WORKER_COMMAND}, [("TokenSpeedLoopback", "args")]),
     ("repeated", {"more": ["--tp=2"]}, [("TokenSpeedFlagRepeated", "args[3]")]),
     ("both", {"more": ["--attn-tp-size=4"]}, [("TokenSpeedFlagExclusive", "args[3]")]),
 ]
@@ -127,7 +140,8 @@ def test_notes(found: Found) -> None:
 MESSAGES: list[tuple[dict[str, Any], str, str]] = [
     (
         {"more": ["--max-modle-len=1"]},
-        "TokenSpeed 0.1.1 has no flag --max-modle-len",
+        "TokenSpeed 0.1.1 has no flag --max-modle-len, and the gateway stops at it only after the model "
+        "has been loaded",
         "remove it",
     ),
     (
@@ -166,7 +180,7 @@ def test_empty_container_raises_nothing(view: Callable[..., PodView]) -> None:
 
 
 def test_every_rule_is_listed_once() -> None:
-    assert len(RULES) == len(set(RULES)) == 16
+    assert len(RULES) == len(set(RULES)) == 17
 
 
 def test_codes_are_documented() -> None:
@@ -183,6 +197,7 @@ GEOMETRIES: list[tuple[str, dict[str, Any], Geometry | None]] = [
     ("attention's tensor", {"args": ["--attn-tp-size=2"]}, Geometry(2, 2)),
     ("stages", {"more": ["--pipeline-parallel-size=2"]}, Geometry(8, 4, pipeline=2)),
     ("replicas", {"more": ["--data-parallel-size=2"]}, Geometry(None, 4)),
+    ("all in all", {"more": ["--world-size=8"]}, Geometry(None, 4)),
     (
         "memory, weights and cache",
         {"more": ["--gpu-memory-utilization=0.8", "--quantization=nvfp4", "--kv-cache-dtype=fp8"]},
