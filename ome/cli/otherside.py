@@ -43,6 +43,7 @@ def render_with(python: str, options: argparse.Namespace, path: str) -> OtherSid
         "recursive": options.recursive,
         "namespace": options.namespace,
         "ome_namespace": options.ome_namespace,
+        "engines": options.engines,
     }
     answer = _ask(python, request)
     if answer["protocol"] != PROTOCOL:

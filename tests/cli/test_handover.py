@@ -18,7 +18,7 @@ from ome.testing.builders import runtime, service
 @pytest.fixture(autouse=True)
 def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Engines([], [LoadError("bad", "ome-engine-bad", "import failed")])
-    monkeypatch.setattr("ome.cli.handover.discover", lambda: broken)
+    monkeypatch.setattr("ome.cli.handover.discover", lambda **_: broken)
 
 
 def request(path: Path, **changes: object) -> dict[str, object]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ome.engines import Basis, Container, Detection, Finding, PodView, Severity, kit
-from ome.engines.kit import Launch, ParserRules, Rule, Server
+from ome.engines.kit import Launch, ParserRules, Rule, Server, script
 
 FLAGS = """{"versions": ["1.0.0", "2.0.0"], "options": [
   ["-t --tensor-size", "one", "0-1"],
@@ -75,6 +75,42 @@ def test_launch(command: str, arguments: str, start: int, program: str) -> None:
     inside = kit.read_launch(ACME, ["bash", "-ec", command])
     assert inside == Launch(tuple(arguments.split()), 2, script=True, is_serve=is_serve)
     assert inside.program == program
+
+
+ALONE = server(name="Solo", commands=(("solo-server",),), modules=())
+
+# a command, and the arguments of the server that takes flags only; None where it doesn't run
+ALONE_LAUNCHES: list[tuple[str, str | None]] = [
+    ("solo-server", ""),
+    ("/app/solo-server -t 2", "-t 2"),
+    ("env A=b exec solo-server --quiet", "--quiet"),
+    ("sh -c 'exec solo-server -t $SIZE'", "-t $SIZE"),
+    ("solo-server-bench -t 2", None),
+    ("cp /app/solo-server /tmp", None),
+    ("acme serve /models/solo-server", None),
+    ("sh -c 'acme serve /models/solo-server'", None),
+]
+
+
+@pytest.mark.parametrize("command, arguments", ALONE_LAUNCHES)
+def test_launch_of_a_command_without_subcommand(command: str, arguments: str | None) -> None:
+    found = kit.read_launch(ALONE, shlex.split(command))
+    if arguments is None:
+        assert found is None
+        return
+    assert found is not None
+    assert (found.arguments, found.opaque) == (tuple(arguments.split()), "")
+    assert (found.is_serve, found.program) == (False, "solo-server")
+
+
+@pytest.mark.parametrize(
+    "text, reason",
+    [("solo-server $FLAGS", kit.COMPUTED), ("cd /app; solo-server -t 2", script.SEVERAL)],
+)
+def test_script_that_starts_a_command_without_subcommand(text: str, reason: str) -> None:
+    found = kit.read_launch(ALONE, ["sh", "-c", text])
+    assert found is not None
+    assert found.opaque == reason
 
 
 # a command that is recognised and can't be read, and why

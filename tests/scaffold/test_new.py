@@ -46,8 +46,10 @@ def test_a_new_project_passes_its_tests(environment: Environment, tmp_path: Path
     ]
 
 
-def test_a_new_project_is_clean(tmp_path: Path) -> None:
-    assert main(["engines", "new", "my-engine", "--directory", str(tmp_path / "p")]) == 0
+@pytest.mark.parametrize("name", ["x", "my-engine"])
+def test_a_new_project_is_clean(name: str, tmp_path: Path) -> None:
+    assert main(["engines", "new", name, "--directory", str(tmp_path / "p")]) == 0
+    package = f"p/ome_engine_{name.replace('-', '_')}"
     for tool in (["ruff", "check", "--select=E,F,I,UP,B,RUF"], ["ruff", "format", "--check"]):
         done = subprocess.run(
             [sys.executable, "-m", *tool, str(tmp_path / "p")],
@@ -63,7 +65,7 @@ def test_a_new_project_is_clean(tmp_path: Path) -> None:
             "mypy",
             "--strict",
             "--no-incremental",
-            str(tmp_path / "p/ome_engine_my_engine"),
+            str(tmp_path / package),
         ],
         capture_output=True,
         text=True,

@@ -33,8 +33,8 @@ class Launch:
     """A launch of a server.
 
     `start` is where in the argument vector its arguments begin; with `script` they stand inside
-    that one word. `is_serve` says that a console command runs, which takes the model as a plain
-    word. `program` is the module, or the command with its subcommand.
+    that one word. `is_serve` says that a command with a subcommand runs, which takes the model as a
+    plain word. `program` is the module, or the command with its subcommand.
     """
 
     arguments: tuple[str, ...]
@@ -125,14 +125,13 @@ def _computes(server: Server, launch: Launch) -> bool:
 
 
 def _direct(server: Server, argv: Sequence[str], at: int) -> Launch | None:
-    """A console command with its subcommand, or Python with a module, at a position."""
+    """A console command, with its subcommand if it has one, or Python with a module."""
     name = _name(argv[at])
-    for command, subcommand in server.commands:
-        if name != command or (subcommand and tuple(argv[at + 1 : at + 2]) != (subcommand,)):
-            continue
-        start = at + 2 if subcommand else at + 1
-        program = f"{command} {subcommand}".rstrip()
-        return Launch(tuple(argv[start:]), start, is_serve=True, program=program)
+    for words in server.commands:
+        start = at + len(words)
+        if (name, *argv[at + 1 : start]) == words:
+            is_serve = len(words) > 1
+            return Launch(tuple(argv[start:]), start, is_serve=is_serve, program=" ".join(words))
     if not _PYTHON.fullmatch(name):
         return None
     found = _after_module(server, argv, at + 1)
@@ -168,10 +167,13 @@ def _after_module(server: Server, argv: Sequence[str], at: int) -> tuple[str, in
 
 
 def _wrapped(server: Server, argv: Sequence[str], at: int) -> Launch | None:
-    """A whole launch further on, behind a program that isn't known here."""
+    """A whole launch further on, behind a program that isn't known here.
+
+    A command of one word isn't looked for: a model or a file may be called like it.
+    """
     for later in range(at + 1, len(argv)):
         found = _direct(server, argv, later)
-        if found is not None:
+        if found is not None and (found.program,) not in server.commands:
             opaque = WRAPPED.format(program=_name(argv[at])[:40])
             return Launch((), found.start, opaque=opaque, program=found.program)
     return None

@@ -18,8 +18,8 @@ class Server:
     """How an engine's server is told from other programs, and how its flags are read.
 
     `name` is for people. `modules` are what `python -m` runs, by name or by file, `commands` the
-    console commands, each with its subcommand ("" for none); a command may take the
-    model as its first plain word.
+    console commands: with its subcommand, one takes the model as its first plain word; alone, like
+    `("llama-server",)`, it takes flags only.
     `image` matches the whole name (the last part of the path, no tag) of images whose tag is the
     engine's version, as `tag` finds it, `other_image` of images with a numbering of their own.
     `image_runs` says that the former start the server by themselves, so that their arguments may
@@ -30,7 +30,7 @@ class Server:
     name: str
     table: FlagTable
     modules: tuple[str, ...] = ()
-    commands: tuple[tuple[str, str], ...] = ()
+    commands: tuple[tuple[str] | tuple[str, str], ...] = ()
     image: str = r"(?!)"
     tag: str = r"v?(\d+\.\d+\.\d+(?:\.post\d+|rc\d+)?)(?=[-_+]|$)"
     other_image: str = r"(?!)"
@@ -53,14 +53,12 @@ class Server:
         return CONFIGURED.format(flag=self.config)
 
 
-def _mentioned(modules: tuple[str, ...], commands: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
-    """Modules after `-m`, their files, and commands with their subcommand."""
+def _mentioned(
+    modules: tuple[str, ...], commands: tuple[tuple[str] | tuple[str, str], ...]
+) -> re.Pattern[str]:
+    """Modules after `-m`, their files, and commands, with their subcommand if they have one."""
     ways = [rf"""-\w*m(?:\s|\\\n)*["']?{re.escape(one)}(?![\w.])""" for one in modules]
     ways += [rf"(?<![\w.-]){re.escape(one.replace('.', '/'))}\.py(?!\w)" for one in modules]
-    ways += [
-        rf"(?<![\w.-]){re.escape(one)}(?:[ \t]|\\\n){{1,80}}{re.escape(sub)}(?![\w-])"
-        if sub
-        else rf"(?<![\w.-]){re.escape(one)}(?![\w.-])"
-        for one, sub in commands
-    ]
+    gap = r"(?:[ \t]|\\\n){1,80}"
+    ways += [rf"(?<![\w.-]){gap.join(map(re.escape, words))}(?![\w-])" for words in commands]
     return re.compile("|".join(ways) or r"(?!)")
