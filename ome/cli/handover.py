@@ -2,8 +2,9 @@
 
 `python -m ome.cli.handover REQUEST`, where REQUEST is a JSON object: `protocol`, `filename`, `recursive`,
 `namespace`, `ome_namespace`, `engines` (the plugins to be used, as far as they are installed; null for
-all). The answer is one JSON object on stdout: `protocol`, `ome` (its version), `engines` (versions by name), `failed` (plugins that couldn't be loaded), and `services` or `faults`. The
-caller is `ome diff --before-python`.
+all). The answer is one JSON object on stdout: `protocol`, `ome` (its version), `engines` (versions by
+name), `failed` (plugins that couldn't be loaded), and `services` or `faults`. The caller is
+`ome diff --before-python`.
 """
 
 from __future__ import annotations
