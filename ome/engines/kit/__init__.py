@@ -16,6 +16,7 @@ from ome.engines.kit.flags import (
     Release,
     read_table,
 )
+from ome.engines.kit.geometry import fraction, kv_bytes, size
 from ome.engines.kit.launch import COMPUTED, WRAPPED, Launch, read_launch
 from ome.engines.kit.pods import (
     PROBES,
@@ -67,9 +68,11 @@ __all__ = [
     "deprecated",
     "detect",
     "exclusive",
+    "fraction",
     "http_probes",
     "image_version",
     "is_follower",
+    "kv_bytes",
     "loopback",
     "misspelt",
     "opaque",
@@ -83,6 +86,7 @@ __all__ = [
     "repeated",
     "served_name",
     "shared_memory",
+    "size",
     "unknown",
     "unversioned",
 ]

@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import Final
 
 from ome.engines import Finding, PodView, Severity
-from ome.engines.kit import CommandLine, is_follower, loopback, probe_handlers, unknown
+from ome.engines.kit import CommandLine, is_follower, loopback, probe_handlers, size, unknown
 from ome_engine_tokenspeed.launch import WORKER_MODULE
-from ome_engine_tokenspeed.sizes import size
 
 __all__ = [
     "DEFAULT_PORT",

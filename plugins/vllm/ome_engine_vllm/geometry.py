@@ -15,15 +15,6 @@ __all__ = ["geometry_of"]
 _FRACTION: Final = 0.92
 _FRACTION_BEFORE: Final = 0.90
 _RAISED_IN: Final = order_of("0.20.1") or ()
-_KV_BYTES: Final = {
-    "": 2,
-    "auto": 2,
-    "bfloat16": 2,
-    "float16": 2,
-    "fp8": 1,
-    "fp8_e4m3": 1,
-    "fp8_e5m2": 1,
-}
 
 
 def geometry_of(view: PodView) -> Geometry | None:
@@ -33,8 +24,8 @@ def geometry_of(view: PodView) -> Geometry | None:
     line = kit.read_command_line(SERVER, view)
     if not line.is_readable:
         return None
-    tensor = _size(line, "--tensor-parallel-size")
-    pipeline = _size(line, "--pipeline-parallel-size")
+    tensor = kit.size(line, "--tensor-parallel-size")
+    pipeline = kit.size(line, "--pipeline-parallel-size")
     # With experts spread over the replicas, accelerators share more than tensor x pipeline tells.
     is_spread = line.has("--enable-expert-parallel") and line.number("--data-parallel-size", 1) != 1
     known = tensor is not None and pipeline is not None and not is_spread
@@ -44,23 +35,14 @@ def geometry_of(view: PodView) -> Geometry | None:
         pipeline=pipeline,
         memory_fraction=_fraction(line),
         quantization=line.value("--quantization"),
-        kv_bytes=_KV_BYTES.get(line.value("--kv-cache-dtype")),
+        kv_bytes=kit.kv_bytes(line),
     )
-
-
-def _size(line: CommandLine, name: str) -> int | None:
-    size = line.number(name, 1)
-    return size if size is None or size > 0 else None
 
 
 def _fraction(line: CommandLine) -> float | None:
     """The part of the memory that vLLM takes; None when a flag says it in a way that isn't known."""
     if line.last("--gpu-memory-utilization") is not None:
-        try:
-            given = float(line.value("--gpu-memory-utilization"))
-        except ValueError:
-            return None
-        return given if 0 < given <= 1 else None
+        return kit.fraction(line, "--gpu-memory-utilization")
     defaults = {_default(release) for release in line.releases}
     return defaults.pop() if len(defaults) == 1 and line.is_whole else None
 
