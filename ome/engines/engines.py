@@ -213,20 +213,39 @@ class Engines:
 
     def recognise(self, container: Container) -> Recognised:
         """Which engine a container runs. A tie is nobody's: the null engine, and a problem."""
-        key = (
-            container.image,
-            container.command,
-            container.args,
-            tuple(sorted(container.env.items())),
-            container.version,
-        )
+        key = _key(container)
         known = self._recognised.get(key)
-        if known is None:
-            known = self._recognise(container)
-            if len(self._recognised) >= _KEPT:
-                self._recognised.clear()
-            self._recognised[key] = known
-        return known
+        return known or self._keep(key, self._recognise(container))
+
+    def recognise_edited(
+        self, container: Container, before: Container | None, found: Recognised | None
+    ) -> Recognised:
+        """The same after a container's arguments were edited: only the engine that owned it is asked again.
+
+        `found` is what it was recognised as `before`; with another image or command, or without it, all
+        engines are asked.
+        """
+        if before is None or found is None:
+            return self.recognise(container)
+        if (container.image, container.command) != (before.image, before.command):
+            return self.recognise(container)
+        if found.engine is None:
+            return found
+        key = _key(container)
+        known = self._recognised.get(key)
+        if known is not None:
+            return known
+        problems = list(found.problems)
+        detection = self._detect(found.engine, container, problems)
+        if detection is None:
+            return self.recognise(container)
+        return self._keep(key, replace(found, detection=detection, problems=tuple(problems)))
+
+    def _keep(self, key: tuple[object, ...], found: Recognised) -> Recognised:
+        if len(self._recognised) >= _KEPT:
+            self._recognised.clear()
+        self._recognised[key] = found
+        return found
 
     def _recognise(self, container: Container) -> Recognised:
         problems: list[Problem] = []
@@ -306,6 +325,17 @@ def _copy(view: PodView) -> PodView:
     pod = copy_json(view.pod)
     at = next(i for i, each in enumerate(view.pod["containers"]) if each is view.container)
     return replace(view, pod=pod, container=pod["containers"][at])
+
+
+def _key(container: Container) -> tuple[object, ...]:
+    """What tells containers apart."""
+    return (
+        container.image,
+        container.command,
+        container.args,
+        tuple(sorted(container.env.items())),
+        container.version,
+    )
 
 
 _KEPT: Final = 4_096

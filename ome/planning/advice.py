@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ome.api import Problem
-from ome.engines.engines import Inspection
+from ome.engines.engines import Inspection, Recognised
 from ome.engines.types import Container, Geometry, PodView, Severity
 from ome.merging.injection import count_accelerators
 from ome.planning.accelerators import Accelerator
@@ -41,12 +41,11 @@ def advise(
     pod: Json,
     serving: int,
     accelerator: Accelerator | None,
-    version: str,
+    recognised: Recognised,
 ) -> None:
     """Leave what is found in a component's pod with the service: warnings, and how the model fits the
     accelerator class, where there is one and that can be known."""
     container = pod["containers"][serving]
-    recognised = context.engines.recognise(view_of(container, version))
     problems = list(recognised.problems)
     where = f"{component} container {container.get('name')}"
     if recognised.engine is not None and recognised.detection is not None:

@@ -8,6 +8,8 @@ from typing import Any
 
 from ome.api import Problem
 from ome.api.argspatch import ARGS_PATCH
+from ome.engines.engines import Recognised
+from ome.engines.types import Container
 from ome.merging.container import place_runner, pod_fields_of
 from ome.merging.injection import set_env
 from ome.merging.placeholders import MalformedPlaceholder, expand
@@ -48,6 +50,8 @@ class PodBuild:
         self._context, self._name, self._settings = context, name, settings
         self._part, self._trace = part, trace
         self._version = ""
+        self._seen: Container | None = None
+        self._recognised: Recognised | None = None
         self._own: Json = context.declared(name) or {}
         self._is_router = name == "router"
         self._model: ModelMount | None = None
@@ -86,7 +90,9 @@ class PodBuild:
                 found = self._with_layers(found, self._trace)
             where = f"{self._name} pod: "
             raise ComponentRefused(tuple(replace(item, path=where + item.path) for item in found))
-        advise(self._context, self._name, pod, serving, self._accelerator, self._version)
+        seen = view_of(pod["containers"][serving], self._version)
+        recognised = self._context.engines.recognise_edited(seen, self._seen, self._recognised)
+        advise(self._context, self._name, pod, serving, self._accelerator, recognised)
         return pod
 
     def _with_layers(self, found: tuple[Problem, ...], trace: Trace) -> tuple[Problem, ...]:
@@ -145,6 +151,7 @@ class PodBuild:
         if self._is_router:
             config = self._settings.get("config") or {}
             edited = set_env(runner, config) if config else runner
+            self._recognise(edited)
             self._note(OME, edited, "runner")
             return edited
         worker = self._settings.get("worker")
@@ -157,13 +164,19 @@ class PodBuild:
             pods_per_replica=1 + size,
             accelerator_names=self._context.snapshot.config.accelerator_resources,
         )
-        dialect = recognise(view_of(runner, self._version)).dialect
+        dialect = self._recognise(runner).dialect
         edited = runner
         missed: list[str] = []
         for layer, edited in edit_runner(runner, edits, dialect, missed):
             self._note(layer, edited, "runner")
         self._warn_missed(missed)
         return edited
+
+    def _recognise(self, runner: Json) -> Recognised:
+        """The engine of the runner, which services of one runtime share until placeholders are filled."""
+        self._seen = view_of(runner, self._version)
+        self._recognised = self._context.engines.recognise(self._seen)
+        return self._recognised
 
     def _warn_missed(self, missed: list[str]) -> None:
         """Say which sizes of the class aren't applied, because flags are never added."""

@@ -434,3 +434,39 @@ def test_discovery_survives_a_plugin_that_ends_the_process(
     assert [error.message for error in engines.errors] == [
         "import failed: ImportError: it called sys.exit(5)"
     ]
+
+
+def test_an_edited_container_is_asked_of_its_engine_alone() -> None:
+    asked: list[str] = []
+
+    def detect(name: str, command: str) -> Callable[[Container], Detection | None]:
+        def hook(container: Container) -> Detection | None:
+            asked.append(name)
+            is_own = container.command == (command,) and "--gone" not in container.args
+            return Detection(Basis.COMMAND, opaque="o" * len(container.args)) if is_own else None
+
+        return hook
+
+    engines = Engines(
+        [engine("a", ome_detect=detect("a", "a")), engine("b", ome_detect=detect("b", "b"))]
+    )
+    before = Container("i", ("b",))
+    found = engines.recognise(before)
+    asked.clear()
+    edited = engines.recognise_edited(Container("i", ("b",), ("--x",)), before, found)
+    assert (edited.engine, asked) == (found.engine, ["b"])
+    assert edited.detection is not None
+    assert edited.detection.opaque == "o"
+    other = Container("i", ("a",))
+    assert engines.recognise_edited(other, before, found) == engines.recognise(other)
+    assert (
+        engines.recognise_edited(Container("i", ("b",), ("--gone",)), before, found).engine is None
+    )
+    assert engines.recognise_edited(other, None, None) == engines.recognise(other)
+    nobody = engines.recognise(Container("i", ("c",)))
+    asked.clear()
+    assert (
+        engines.recognise_edited(Container("i", ("c",), ("x",)), Container("i", ("c",)), nobody)
+        is nobody
+    )
+    assert asked == []

@@ -6,83 +6,30 @@ The catalog is no part of this package: `OME_CATALOG` names it (an archive or a 
 from __future__ import annotations
 
 import json
-import os
-import tarfile
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-from ome.engines import Basis, Container, Detection, PodView, Severity, parse
+from ome.engines import Basis, Detection, Severity, parse
+from ome.testing.catalog import catalog_path
+from ome.testing.runners import Runner, catalog_runners
 from ome_engine_sglang.detect import detect
 from ome_engine_sglang.findings import find
 from ome_engine_sglang.flags import dialect
 from ome_engine_sglang.launch import read_launch
 
 HERE = Path(__file__).resolve().parent
-NAME = "ome-catalog-v0.1.5.tar.gz"
-DEFAULT = HERE.parents[3] / "shared" / "data" / NAME
-CATALOG = Path(os.environ.get("OME_CATALOG", str(DEFAULT)))
 REVIEWED = json.loads((HERE / "data" / "catalog-findings.json").read_text("utf-8"))
 
 pytestmark = pytest.mark.skipif(
-    not CATALOG.exists(), reason=f"no catalog at {CATALOG}: set OME_CATALOG"
+    not catalog_path().exists(), reason=f"no catalog at {catalog_path()}: set OME_CATALOG"
 )
-
-
-@dataclass(frozen=True)
-class Runner:
-    """A container of a runtime, as it is rendered."""
-
-    runtime: str
-    component: str
-    container: dict[str, Any]
-    pod: dict[str, Any]
-
-    @property
-    def seen(self) -> Container:
-        """What `ome_detect` gets."""
-        command, args = (tuple(self.container.get(name) or ()) for name in ("command", "args"))
-        return Container(self.container["image"], command, args)
-
-    @property
-    def accelerators(self) -> int:
-        """The limit of GPUs."""
-        limits = (self.container.get("resources") or {}).get("limits") or {}
-        return int(limits.get("nvidia.com/gpu") or 0)
-
-
-def texts() -> Iterator[str]:
-    if CATALOG.is_dir():
-        for path in sorted(CATALOG.rglob("*.yaml")):
-            yield path.read_text("utf-8")
-        return
-    with tarfile.open(CATALOG) as archive:
-        for member in archive:
-            stream = archive.extractfile(member) if member.name.endswith(".yaml") else None
-            if stream is not None:
-                yield stream.read().decode()
-
-
-def runners_of(runtime: dict[str, Any]) -> Iterator[Runner]:
-    for component in ("engine", "decoder", "router"):
-        config = runtime["spec"].get(f"{component}Config") or {}
-        for part in (config, config.get("leader") or {}, config.get("worker") or {}):
-            if part.get("runner"):
-                pod = {**part, "containers": [part["runner"]]}
-                yield Runner(runtime["metadata"]["name"], component, part["runner"], pod)
 
 
 @pytest.fixture(scope="module")
 def runners() -> list[Runner]:
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    documents = [yaml.load(text, Loader=loader) for text in texts()]
-    runtimes = [one for one in documents if one["kind"] == "ClusterServingRuntime"]
-    return [runner for runtime in runtimes for runner in runners_of(runtime)]
+    return catalog_runners()
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +70,7 @@ def test_every_flag_has_an_arity(recognised: list[tuple[Runner, Detection]]) -> 
 def test_findings_are_the_reviewed_ones(recognised: list[tuple[Runner, Detection]]) -> None:
     codes: dict[str, list[str]] = {}
     for runner, found in recognised:
-        view = PodView(runner.component, runner.container, runner.pod, runner.accelerators, found)
+        view = runner.view(found)
         for finding in find(view):
             if finding.severity is not Severity.NOTE:
                 codes.setdefault(runner.runtime, []).append(finding.code)

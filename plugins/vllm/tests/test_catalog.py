@@ -6,17 +6,14 @@ The catalog is no part of this package: `OME_CATALOG` names it (an archive or a 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
-import yaml
 
-from ome.engines import Basis, Container, Detection, PodView, Severity, parse
+from ome.engines import Basis, Detection, Severity, parse
 from ome.engines.discovery import discover
 from ome.engines.kit import read_launch
-from ome.testing.catalog import catalog_files, catalog_path
+from ome.testing.catalog import catalog_path
+from ome.testing.runners import Runner, catalog_runners
 from ome_engine_vllm.detect import detect
 from ome_engine_vllm.findings import find
 from ome_engine_vllm.flags import TABLE
@@ -30,43 +27,9 @@ pytestmark = pytest.mark.skipif(
 FAULTS: dict[str, list[str]] = {}
 
 
-@dataclass(frozen=True)
-class Runner:
-    """A container of a runtime, as it is rendered."""
-
-    runtime: str
-    component: str
-    container: dict[str, Any]
-    pod: dict[str, Any]
-
-    @property
-    def seen(self) -> Container:
-        """What `ome_detect` gets."""
-        command, args = (tuple(self.container.get(name) or ()) for name in ("command", "args"))
-        return Container(self.container["image"], command, args)
-
-    @property
-    def accelerators(self) -> int:
-        """The limit of GPUs."""
-        limits = (self.container.get("resources") or {}).get("limits") or {}
-        return int(limits.get("nvidia.com/gpu") or 0)
-
-
-def runners_of(runtime: dict[str, Any]) -> Iterator[Runner]:
-    for component in ("engine", "decoder", "router"):
-        config = runtime["spec"].get(f"{component}Config") or {}
-        for part in (config, config.get("leader") or {}, config.get("worker") or {}):
-            if part.get("runner"):
-                pod = {**part, "containers": [part["runner"]]}
-                yield Runner(runtime["metadata"]["name"], component, part["runner"], pod)
-
-
 @pytest.fixture(scope="module")
 def runners() -> list[Runner]:
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    documents = [yaml.load(text, Loader=loader) for _, text in catalog_files(catalog_path())]
-    runtimes = [one for one in documents if one["kind"] == "ClusterServingRuntime"]
-    return [runner for runtime in runtimes for runner in runners_of(runtime)]
+    return catalog_runners()
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +80,6 @@ def test_every_flag_is_known_to_the_pinned_version(
 
 def test_nothing_is_found(recognised: list[tuple[Runner, Detection]]) -> None:
     for runner, found in recognised:
-        view = PodView(runner.component, runner.container, runner.pod, runner.accelerators, found)
+        view = runner.view(found)
         faults = [each for each in find(view) if each.severity is not Severity.NOTE]
         assert faults == [], runner.runtime
