@@ -16,6 +16,7 @@ from ome.engines.kit.flags import (
     Release,
     read_table,
 )
+from ome.engines.kit.geometry import cache_bytes, fraction, product, size, spread
 from ome.engines.kit.launch import COMPUTED, WRAPPED, Launch, read_launch
 from ome.engines.kit.pods import (
     PROBES,
@@ -64,9 +65,11 @@ __all__ = [
     "Server",
     "accelerators",
     "ambiguous",
+    "cache_bytes",
     "deprecated",
     "detect",
     "exclusive",
+    "fraction",
     "http_probes",
     "image_version",
     "is_follower",
@@ -77,12 +80,15 @@ __all__ = [
     "prefixes",
     "probe_handlers",
     "probe_ports",
+    "product",
     "read_command_line",
     "read_launch",
     "read_table",
     "repeated",
     "served_name",
     "shared_memory",
+    "size",
+    "spread",
     "unknown",
     "unversioned",
 ]

@@ -15,15 +15,7 @@ __all__ = ["geometry_of"]
 _FRACTION: Final = 0.92
 _FRACTION_BEFORE: Final = 0.90
 _RAISED_IN: Final = order_of("0.20.1") or ()
-_KV_BYTES: Final = {
-    "": 2,
-    "auto": 2,
-    "bfloat16": 2,
-    "float16": 2,
-    "fp8": 1,
-    "fp8_e4m3": 1,
-    "fp8_e5m2": 1,
-}
+_CONTEXT: Final = ("--decode-context-parallel-size", "--prefill-context-parallel-size")
 
 
 def geometry_of(view: PodView) -> Geometry | None:
@@ -31,36 +23,26 @@ def geometry_of(view: PodView) -> Geometry | None:
     if view.detection.opaque == CLUSTER_NODE:
         return None
     line = kit.read_command_line(SERVER, view)
-    if not line.is_readable:
-        return None
-    tensor = _size(line, "--tensor-parallel-size")
-    pipeline = _size(line, "--pipeline-parallel-size")
+    tensor = kit.size(line, "--tensor-parallel-size")
+    pipeline = kit.size(line, "--pipeline-parallel-size")
     # With experts spread over the replicas, accelerators share more than tensor x pipeline tells.
     is_spread = line.has("--enable-expert-parallel") and line.number("--data-parallel-size", 1) != 1
-    known = tensor is not None and pipeline is not None and not is_spread
-    return Geometry(
-        shards=(tensor or 1) * (pipeline or 1) if known else None,
-        attention_shards=tensor,
+    # Context parallelism keeps a part of each sequence on each accelerator.
+    is_shared = any(line.has(flag) and kit.size(line, flag) != 1 for flag in _CONTEXT)
+    return kit.spread(
+        line,
+        shards=None if is_spread else kit.product(tensor, pipeline),
+        attention=tensor,
         pipeline=pipeline,
-        memory_fraction=_fraction(line),
-        quantization=line.value("--quantization"),
-        kv_bytes=_KV_BYTES.get(line.value("--kv-cache-dtype")),
+        memory=_fraction(line),
+        kv_bytes=None if is_shared else kit.cache_bytes(line),
     )
-
-
-def _size(line: CommandLine, name: str) -> int | None:
-    size = line.number(name, 1)
-    return size if size is None or size > 0 else None
 
 
 def _fraction(line: CommandLine) -> float | None:
     """The part of the memory that vLLM takes; None when a flag says it in a way that isn't known."""
     if line.last("--gpu-memory-utilization") is not None:
-        try:
-            given = float(line.value("--gpu-memory-utilization"))
-        except ValueError:
-            return None
-        return given if 0 < given <= 1 else None
+        return kit.fraction(line, "--gpu-memory-utilization")
     defaults = {_default(release) for release in line.releases}
     return defaults.pop() if len(defaults) == 1 and line.is_whole else None
 
