@@ -25,6 +25,7 @@ LATE: Final = "; it goes to the gateway, which stops at it only after the engine
 
 _K3: Final = re.compile(r"kimi-?k3")
 _ENCODER_HEADS: Final = 12
+_TENSOR: Final = ("--attn-tp-size", "--tensor-parallel-size", "--world-size")
 _REFERENCE: Final = re.compile(r"\$\(([\w.-]+)\)")
 
 
@@ -64,11 +65,12 @@ def find_encoder(view: PodView, line: CommandLine) -> Iterator[Finding]:
         return
     if line.has("--language-model-only") or not any(map(_K3.search, _names(view, line))):
         return
+    given = [flag for flag in map(line.last, _TENSOR) if flag is not None]
     yield Finding(
         "TokenSpeedEncoder",
         Severity.ERROR,
         ENCODER.format(heads=_ENCODER_HEADS, size=size),
-        line.path,
+        given[0].path if given else line.path,
         "add --mm-encoder-tp-mode=data",
         "lightseekorg/tokenspeed: docs/serving/parallelism.md",
     )
