@@ -1,5 +1,6 @@
 """Reads the command line of a released `tokenspeed` from its source: the engine's parser, the flags of
-`serve` itself (also those that it takes out before others see them), and those of the gateway, to which `serve` passes on what the engine doesn't know.
+`serve` itself, also those that it takes out before others see them, and those of the gateway, to which
+`serve` passes on what the engine doesn't know.
 
 The gateway is a package of its own: its wheel, of the version that the engine's wheel requires, has to
 lie in the same folder.
@@ -15,7 +16,9 @@ from pathlib import Path
 from flag_readers import sglang
 from flag_readers.common import constant, keywords, read_archive, word
 
-ENGINE = re.compile(r"tokenspeed/(runtime/utils/server_args|cli/(_argsplit|serve_smg|__main__))\.py")
+ENGINE = re.compile(
+    r"tokenspeed/(runtime/utils/server_args|cli/(_argsplit|serve_smg|__main__))\.py"
+)
 METADATA = re.compile(r"[^/]+\.dist-info/METADATA")
 GATEWAY = re.compile(r"smg/router_args\.py")
 REQUIRED = re.compile(r"^Requires-Dist: tokenspeed-smg==(\S+)$", re.MULTILINE)
@@ -65,10 +68,11 @@ def _flags(tree: ast.Module, name: str) -> list[str]:
 def _parser_of_serve(tree: ast.Module) -> Iterator[Found]:
     """What the command `serve` itself registers."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr == "add_argument" and word(node.func.value) == "serve_parser":
-                names = tuple(str(constant(name)) for name in node.args)
-                yield from sglang.of_call(names, keywords(node))
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        if node.func.attr == "add_argument" and word(node.func.value) == "serve_parser":
+            names = tuple(str(constant(name)) for name in node.args)
+            yield from sglang.of_call(names, keywords(node))
 
 
 def _gateway(path: Path) -> Iterator[Found]:

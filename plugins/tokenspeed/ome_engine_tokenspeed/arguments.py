@@ -1,4 +1,4 @@
-"""Rules about what a launch of TokenSpeed is given: sizes, words, and flags that it takes for the gateway's."""
+"""Rules about what a launch of TokenSpeed is given: sizes, words, flags that nothing takes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from ome.engines import Finding, PodView, Severity, kit
 from ome.engines.kit import CommandLine, Rule
-from ome_engine_tokenspeed.launch import has_gateway
+from ome_engine_tokenspeed.launch import has_gateway, is_headless
 from ome_engine_tokenspeed.sizes import layout_of
 
 __all__ = ["find_address", "find_encoder", "find_role", "find_words", "late"]
@@ -21,7 +21,9 @@ ENCODER: Final = (
 )
 STRAY: Final = 'TokenSpeed takes a plain word only as the model, {where}, and stops at "{word}"'
 TWICE: Final = "the model is given as a plain word and by {flag}, and TokenSpeed stops"
-LATE: Final = "; it goes to the gateway, which stops at it only after the engine has loaded the model"
+LATE: Final = (
+    "; it goes to the gateway, which stops at it only after the engine has loaded the model"
+)
 
 _K3: Final = re.compile(r"kimi-?k3")
 _ENCODER_HEADS: Final = 12
@@ -89,9 +91,10 @@ def find_words(view: PodView, line: CommandLine) -> Iterator[Finding]:
     if not line.is_readable or line.launch.program == "":
         return
     path = "args" if view.container.get("args") else "command"
-    is_first = has_gateway(line) and not line.launch.arguments[:1] == line.positional[:1]
-    stray = line.positional if is_first else line.positional[1:]
-    where = "right after serve" if line.launch.is_serve else "once"
+    is_split = line.launch.is_serve and not is_headless(line)
+    is_late = is_split and line.launch.arguments[:1] != line.positional[:1]
+    stray = line.positional if is_late else line.positional[1:]
+    where = "right after serve" if is_split else "once"
     for word in stray[:1]:
         if "$(" not in word:
             text = STRAY.format(where=where, word=word)

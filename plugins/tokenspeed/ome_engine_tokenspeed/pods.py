@@ -32,7 +32,7 @@ _BY_MODULE: Final = kit.loopback("TokenSpeedLoopback", "127.0.0.1")
 
 
 def find_loopback(view: PodView, line: CommandLine) -> Iterator[Finding]:
-    """A server that nothing outside its pod can reach: `serve` listens everywhere, an engine alone doesn't."""
+    """A server that nothing else reaches: `serve` listens everywhere, an engine alone doesn't."""
     if not is_headless(line):
         is_alone = line.launch.program == WORKER_MODULE
         yield from (_BY_MODULE if is_alone else _BY_COMMAND)(view, line)

@@ -119,6 +119,16 @@ CASES: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
         {"command": ["ts", "serve"], "more": ["--trust-remote-code", "m"]},
         [("TokenSpeedStrayWord", "args")],
     ),
+    (
+        "the model last, on another node",
+        {"command": ["ts", "serve"], "more": [*WORKER, "m"], "readinessProbe": HEALTH},
+        [("TokenSpeedStrayWord", "args")],
+    ),
+    (
+        "the model last, headless",
+        {"command": ["ts", "serve"], "more": ["--headless", "m"], "readinessProbe": None},
+        [],
+    ),
     ("a word by reference", {"more": ["--trust-remote-code", "$(MORE)"]}, []),
     ("the model twice", {"more": ["--model-path=n"]}, [("TokenSpeedStrayWord", "args[3]")]),
     ("the model by a flag", {"command": ["ts", "serve"], "more": ["--model=m"]}, []),
