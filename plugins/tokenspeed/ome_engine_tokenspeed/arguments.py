@@ -21,9 +21,7 @@ ENCODER: Final = (
 )
 STRAY: Final = 'TokenSpeed takes a plain word only as the model, {where}, and stops at "{word}"'
 TWICE: Final = "the model is given as a plain word and by {flag}, and TokenSpeed stops"
-LATE: Final = (
-    "; it goes to the gateway, which stops at it only after the engine has loaded the model"
-)
+LATE: Final = ", and the gateway stops at it only after the model has been loaded"
 
 _K3: Final = re.compile(r"kimi-?k3")
 _ENCODER_HEADS: Final = 12

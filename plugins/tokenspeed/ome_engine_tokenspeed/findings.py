@@ -32,6 +32,9 @@ RULES: Final[tuple[Rule, ...]] = (
         "--tensor-parallel-size",
         "vllm-project/production-stack#276",
     ),
+    kit.shared_memory(
+        "TokenSpeedNoSharedMemory", "--attn-tp-size", "vllm-project/production-stack#276"
+    ),
     kit.accelerators(
         "TokenSpeedTooFewAccelerators",
         factors,

@@ -56,6 +56,16 @@ CASES: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
     ),
     ("a long stop", {"pod": {"terminationGracePeriodSeconds": 61}}, []),
     ("no memory", {"volumeMounts": None}, [("TokenSpeedNoSharedMemory", "volumeMounts")]),
+    (
+        "no memory for attention",
+        {"args": ["--attn-tp-size=4", "--port=8080"], "volumeMounts": None},
+        [("TokenSpeedNoSharedMemory", "volumeMounts")],
+    ),
+    (
+        "taken by serve",
+        {"more": ["--no-tokenizer-cache-enable-l0", "--headless"], "readinessProbe": None},
+        [],
+    ),
     ("too few", {"accelerators": 2}, [("TokenSpeedTooFewAccelerators", "args[1]")]),
     (
         "data on top",
@@ -213,7 +223,7 @@ def test_notes(found: Found) -> None:
     )
 
 
-LATE = "; it goes to the gateway, which stops at it only after the engine has loaded the model"
+LATE = ", and the gateway stops at it only after the model has been loaded"
 
 MESSAGES: list[tuple[dict[str, Any], str, str]] = [
     (
@@ -292,7 +302,7 @@ def test_empty_container_raises_nothing(view: Callable[..., PodView]) -> None:
 
 
 def test_every_rule_is_listed_once() -> None:
-    assert len(RULES) == len(set(RULES)) == 18
+    assert len(RULES) == len(set(RULES)) == 19
 
 
 def test_codes_are_documented() -> None:
