@@ -364,7 +364,7 @@ def _is_dialect(answer: object) -> bool:
 
 def _is_geometry(answer: object) -> bool:
     """Whether a geometry is one in every field."""
-    if not isinstance(answer, Geometry) or not isinstance(answer.quantization, str):
+    if not isinstance(answer, Geometry) or not isinstance(answer.quantization, str | None):
         return False
     counts = (answer.shards, answer.attention_shards, answer.pipeline)
     shares = (answer.memory_fraction, answer.kv_bytes)

@@ -179,5 +179,5 @@ class Geometry:
     attention_shards: int | None = None
     pipeline: int | None = 1
     memory_fraction: float | None = None
-    quantization: str = ""
+    quantization: str | None = ""
     kv_bytes: float | None = 2

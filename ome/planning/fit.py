@@ -103,7 +103,8 @@ def _gib(value: float) -> str:
 
 def fit(model: Json, geometry: Geometry, memory: object) -> Fit | None:
     """How a model fits accelerators of `memory` (a quantity); None when what it takes can't be known."""
-    weights = weight_bytes(model, geometry.quantization)
+    quantization = geometry.quantization
+    weights = None if quantization is None else weight_bytes(model, quantization)
     try:
         amount = parse_quantity(memory)
     except InvalidQuantity:
@@ -111,7 +112,7 @@ def fit(model: Json, geometry: Geometry, memory: object) -> Fit | None:
     if weights is None or geometry.shards is None or amount <= 0:
         return None
     fraction = geometry.memory_fraction
-    quantization = geometry.quantization or str(model.get("quantization") or "")
+    quantization = quantization or str(model.get("quantization") or "")
     return Fit(
         parameters=float(parse_size(str(model.get("modelParameterSize")))),
         bits=_BITS[quantization.lower()],

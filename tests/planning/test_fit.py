@@ -186,6 +186,7 @@ def test_the_cache_of_a_token(
         ({"modelParameterSize": "4b"}, Geometry(1), "80Gi"),
         ({"modelParameterSize": "4B", "quantization": "compressed-tensors"}, Geometry(1), "80Gi"),
         ({"modelParameterSize": "4B"}, Geometry(None), "80Gi"),
+        ({"modelParameterSize": "4B"}, Geometry(1, quantization=None), "80Gi"),
         ({"modelParameterSize": "4B"}, Geometry(1), None),
         ({"modelParameterSize": "4B"}, Geometry(1), "a lot"),
         ({"modelParameterSize": "4B"}, Geometry(1), "0"),

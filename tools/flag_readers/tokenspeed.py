@@ -1,5 +1,6 @@
 """Reads the command line of a released `tokenspeed` from its source: the engine's parser, the flags of
-`serve` itself, and those of the gateway, to which `serve` passes on what the engine doesn't know.
+`serve` itself, also those that it takes out before others see them, and those of the gateway, to which
+`serve` passes on what the engine doesn't know.
 
 The gateway is a package of its own: its wheel, of the version that the engine's wheel requires, has to
 lie in the same folder.
@@ -15,7 +16,9 @@ from pathlib import Path
 from flag_readers import sglang
 from flag_readers.common import constant, keywords, read_archive, word
 
-ENGINE = re.compile(r"tokenspeed/(runtime/utils/server_args|cli/_argsplit)\.py")
+ENGINE = re.compile(
+    r"tokenspeed/(runtime/utils/server_args|cli/(_argsplit|serve_smg|__main__))\.py"
+)
 METADATA = re.compile(r"[^/]+\.dist-info/METADATA")
 GATEWAY = re.compile(r"smg/router_args\.py")
 REQUIRED = re.compile(r"^Requires-Dist: tokenspeed-smg==(\S+)$", re.MULTILINE)
@@ -41,17 +44,35 @@ def _engine(path: Path) -> Iterator[Found]:
         tree = ast.parse(source)
         if name.endswith("server_args.py"):
             yield from sglang.read_options(tree)
+        elif name.endswith("_argsplit.py"):
+            own = _flags(tree, "_ORCH_FLAGS")
+            if not own:
+                raise ValueError("no _ORCH_FLAGS")
+            yield from (((flag,), "one", False) for flag in own)
+        elif name.endswith("serve_smg.py"):
+            switches = _flags(tree, "_TOKENIZER_CACHE_FLAGS")
+            yield from ((("--no-" + flag[2:],), "none", False) for flag in switches)
         else:
-            yield from (((flag,), "one", False) for flag in _own_flags(tree))
+            yield from _parser_of_serve(tree)
 
 
-def _own_flags(tree: ast.Module) -> list[str]:
-    """The flags that `serve` takes out before the engine and the gateway see them."""
+def _flags(tree: ast.Module, name: str) -> list[str]:
+    """The flags of a collection that a module assigns to a name."""
     for node in tree.body:
-        if isinstance(node, ast.Assign) and word(node.targets[0]) == "_ORCH_FLAGS":
-            assert isinstance(node.value, ast.Set)
+        if isinstance(node, ast.Assign) and word(node.targets[0]) == name:
+            assert isinstance(node.value, ast.Set | ast.Tuple)
             return [str(constant(item)) for item in node.value.elts]
-    raise ValueError("no _ORCH_FLAGS")
+    return []
+
+
+def _parser_of_serve(tree: ast.Module) -> Iterator[Found]:
+    """What the command `serve` itself registers."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        if node.func.attr == "add_argument" and word(node.func.value) == "serve_parser":
+            names = tuple(str(constant(name)) for name in node.args)
+            yield from sglang.of_call(names, keywords(node))
 
 
 def _gateway(path: Path) -> Iterator[Found]:

@@ -16,7 +16,7 @@ from ome.engines.kit.flags import (
     Release,
     read_table,
 )
-from ome.engines.kit.geometry import fraction, kv_bytes, size
+from ome.engines.kit.geometry import cache_bytes, fraction, product, size, spread
 from ome.engines.kit.launch import COMPUTED, WRAPPED, Launch, read_launch
 from ome.engines.kit.pods import (
     PROBES,
@@ -65,6 +65,7 @@ __all__ = [
     "Server",
     "accelerators",
     "ambiguous",
+    "cache_bytes",
     "deprecated",
     "detect",
     "exclusive",
@@ -72,7 +73,6 @@ __all__ = [
     "http_probes",
     "image_version",
     "is_follower",
-    "kv_bytes",
     "loopback",
     "misspelt",
     "opaque",
@@ -80,6 +80,7 @@ __all__ = [
     "prefixes",
     "probe_handlers",
     "probe_ports",
+    "product",
     "read_command_line",
     "read_launch",
     "read_table",
@@ -87,6 +88,7 @@ __all__ = [
     "served_name",
     "shared_memory",
     "size",
+    "spread",
     "unknown",
     "unversioned",
 ]

@@ -12,22 +12,21 @@ __all__ = ["geometry_of"]
 def geometry_of(view: PodView) -> Geometry | None:
     """The geometry of the server in view; None when its flags can't be read.
 
-    Expert parallelism and attention's data parallelism lie inside tensor parallelism: the weights are
-    shared by tensor x pipeline accelerators either way. Without a flag SGLang chooses the memory fraction
-    by itself.
+    Expert parallelism and attention's data and context parallelism lie inside tensor parallelism: the
+    weights are shared by tensor x pipeline accelerators either way, unless experts are replicated too.
+    Without a flag SGLang chooses the memory fraction by itself.
     """
     line = read_command_line(view)
-    if not line.is_readable or not line.is_tabled:
-        return None
     tensor, pipeline = kit.size(line, "--tp-size"), kit.size(line, "--pp-size")
-    known = tensor is not None and pipeline is not None
-    return Geometry(
-        shards=(tensor or 1) * (pipeline or 1) if known else None,
-        attention_shards=_attention_shards(line, tensor),
+    is_replicated = line.has("--moe-dp-size") and kit.size(line, "--moe-dp-size") != 1
+    is_shared = line.has("--dcp-size") and kit.size(line, "--dcp-size") != 1
+    return kit.spread(
+        line,
+        shards=None if is_replicated else kit.product(tensor, pipeline),
+        attention=_attention_shards(line, tensor),
         pipeline=pipeline,
-        memory_fraction=kit.fraction(line, "--mem-fraction-static"),
-        quantization=line.value("--quantization"),
-        kv_bytes=kit.kv_bytes(line),
+        memory=kit.fraction(line, "--mem-fraction-static"),
+        kv_bytes=None if is_shared else kit.cache_bytes(line),
     )
 
 
@@ -36,6 +35,7 @@ def _attention_shards(line: CommandLine, tensor: int | None) -> int | None:
     replicas = kit.size(line, "--attn-dp-size")
     if line.has("--enable-dp-attention"):
         replicas = kit.size(line, "--dp-size")
-    if tensor is None or replicas is None or tensor % replicas:
+    inside = kit.product(replicas, kit.size(line, "--attn-cp-size"))
+    if tensor is None or inside is None or tensor % inside:
         return None
-    return tensor // replicas
+    return tensor // inside

@@ -11,16 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from ome.engines import Basis, Detection, Severity, parse
+from ome.engines import Basis, Detection, PodView, Severity, parse
 from ome.testing.catalog import catalog_path
 from ome.testing.runners import Runner, catalog_runners
+from ome_engine_sglang.commandline import read_command_line
 from ome_engine_sglang.detect import detect
 from ome_engine_sglang.findings import find
 from ome_engine_sglang.flags import dialect
+from ome_engine_sglang.geometry import geometry_of
 from ome_engine_sglang.launch import read_launch
 
 HERE = Path(__file__).resolve().parent
 REVIEWED = json.loads((HERE / "data" / "catalog-findings.json").read_text("utf-8"))
+SPREAD = json.loads((HERE / "data" / "catalog-geometry.json").read_text("utf-8"))
 
 pytestmark = pytest.mark.skipif(
     not catalog_path().exists(), reason=f"no catalog at {catalog_path()}: set OME_CATALOG"
@@ -75,3 +78,29 @@ def test_findings_are_the_reviewed_ones(recognised: list[tuple[Runner, Detection
             if finding.severity is not Severity.NOTE:
                 codes.setdefault(runner.runtime, []).append(finding.code)
     assert codes == REVIEWED
+
+
+def spread_of(view: PodView) -> tuple[int | None, str]:
+    """How many accelerators share the weights, or why that can't be known."""
+    line, geometry = read_command_line(view), geometry_of(view)
+    if geometry is None:
+        return None, line.launch.opaque or "another parser reads the flags"
+    if geometry.shards is not None:
+        return geometry.shards, ""
+    return None, f"--tp-size is {line.value('--tp-size')}"
+
+
+def test_every_runtime_tells_its_spread_or_why_not(
+    recognised: list[tuple[Runner, Detection]],
+) -> None:
+    shards: Counter[str] = Counter()
+    reasons: dict[str, set[str]] = {}
+    for runner, found in recognised:
+        view = runner.view(found)
+        number, reason = spread_of(view)
+        if number is not None:
+            shards[str(number)] += 1
+        else:
+            reasons.setdefault(reason, set()).add(runner.runtime)
+    unknown = {reason: sorted(runtimes) for reason, runtimes in reasons.items()}
+    assert {"shards": shards, "unknown": unknown} == SPREAD

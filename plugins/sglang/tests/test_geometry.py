@@ -32,6 +32,24 @@ CASES: list[tuple[str, dict[str, Any], Geometry | None]] = [
     ),
     ("replicas of the whole", {"args": ["--tp-size=2", "--dp-size=4"]}, Geometry(2, 2)),
     ("by reference", {"args": ["--tp-size=$(N)"]}, Geometry(None, None)),
+    ("weights by reference", {"args": ["--quantization=$(Q)"]}, Geometry(1, 1, quantization=None)),
+    ("attention's context", {"args": ["--tp-size=8", "--attn-cp-size=4"]}, Geometry(8, 2)),
+    (
+        "a cache in parts",
+        {"args": ["--tp-size=8", "--dcp-size=2"]},
+        Geometry(8, 8, kv_bytes=None),
+    ),
+    ("experts' replicas", {"args": ["--tp-size=8", "--moe-dp-size=2"]}, Geometry(None, 8)),
+    (
+        "the image alone",
+        {"command": [], "args": ["--tp-size=8"]},
+        Geometry(None, None, None, quantization=None, kv_bytes=None),
+    ),
+    (
+        "flags in a file",
+        {"args": ["--tp-size=8", "--pp-size=1", "--config=a.yaml"]},
+        Geometry(8, None, 1, quantization=None, kv_bytes=None),
+    ),
     ("junk", {"args": ["--tp-size=-1", "--mem-fraction-static=lots"]}, Geometry(None, None)),
     ("too much memory", {"args": ["--mem-fraction-static=1.5"]}, Geometry(1, 1)),
     (

@@ -6,7 +6,7 @@ from typing import Final
 
 from ome.engines import Finding, PodView, kit
 from ome.engines.kit import Rule
-from ome_engine_tokenspeed import pods
+from ome_engine_tokenspeed import arguments, pods
 from ome_engine_tokenspeed.launch import SERVER
 from ome_engine_tokenspeed.sizes import factors
 
@@ -23,7 +23,7 @@ RULES: Final[tuple[Rule, ...]] = (
     kit.opaque("TokenSpeedOpaque"),
     kit.unversioned("TokenSpeedVersionUnknown"),
     pods.find_loopback,
-    kit.probe_ports("TokenSpeedProbePort", pods.DEFAULT_PORT, pods.other_ports),
+    pods.find_probe_port,
     pods.find_worker_probe,
     pods.find_metrics,
     pods.find_drain,
@@ -41,11 +41,13 @@ RULES: Final[tuple[Rule, ...]] = (
         ("--world-size", "--tensor-parallel-size", "--attn-tp-size", "--data-parallel-size"),
         reference="vllm-project/vllm#8908",
     ),
-    pods.find_role,
-    pods.find_address,
+    arguments.find_role,
+    arguments.find_address,
+    arguments.find_encoder,
+    arguments.find_words,
     kit.served_name("TokenSpeedServedName", "--served-model-name"),
-    kit.misspelt("TokenSpeedFlagSpelling"),
-    pods.find_unknown,
+    arguments.late(kit.misspelt("TokenSpeedFlagSpelling")),
+    arguments.late(kit.unknown("TokenSpeedFlagRemoved", "TokenSpeedFlagUnknown")),
     kit.repeated("TokenSpeedFlagRepeated"),
     kit.exclusive("TokenSpeedFlagExclusive"),
 )

@@ -10,14 +10,19 @@ from typing import Any
 import pytest
 
 import ome_engine_tokenspeed
-from ome.engines import Finding, Geometry, PodView, Severity
+from ome.engines import Finding, PodView, Severity
 from ome_engine_tokenspeed.findings import RULES, find
-from ome_engine_tokenspeed.sizes import geometry_of
 
 Found = Callable[..., list[Finding]]
-WORKER_COMMAND = ["python3", "-m", "smg_grpc_servicer.tokenspeed"]
 METRICS = {"httpGet": {"path": "/metrics", "port": 29000}}
 WORKER = ["--nnodes=2", "--node-rank=1", "--dist-init-addr=a:1"]
+
+HEALTH = {"httpGet": {"path": "/health?deep=1", "port": 8080}}
+GRPC = {"grpc": {"port": 8080}}
+MODULE = ["python3", "-m", "smg_grpc_servicer.tokenspeed"]
+ALONE = ["--port=8080", "--tp=4", "--served-model-name=m", "--model=m"]
+K3: dict[str, Any] = {"command": ["ts", "serve", "moonshotai/Kimi-K3"], "accelerators": 8}
+K3_ARGS = ["--tp=8", "--port=8080", "--served-model-name=m"]
 
 CASES: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
     ("well-behaved", {}, []),
@@ -51,18 +56,111 @@ CASES: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
     ),
     ("a long stop", {"pod": {"terminationGracePeriodSeconds": 61}}, []),
     ("no memory", {"volumeMounts": None}, [("TokenSpeedNoSharedMemory", "volumeMounts")]),
+    (
+        "no memory for attention",
+        {"args": ["--attn-tp-size=4", "--port=8080"], "volumeMounts": None},
+        [("TokenSpeedNoSharedMemory", "volumeMounts")],
+    ),
+    (
+        "taken by serve",
+        {"more": ["--no-tokenizer-cache-enable-l0", "--headless"], "readinessProbe": None},
+        [],
+    ),
     ("too few", {"accelerators": 2}, [("TokenSpeedTooFewAccelerators", "args[1]")]),
     (
         "data on top",
         {"more": ["--data-parallel-size=2", "--dist-init-addr=a:1"]},
         [("TokenSpeedTooFewAccelerators", "args[1]")],
     ),
-    ("the world", {"more": ["--world-size=8"]}, [("TokenSpeedTooFewAccelerators", "args[3]")]),
+    (
+        "the world, which leaves two replicas",
+        {"more": ["--world-size=8"]},
+        [("TokenSpeedTooFewAccelerators", "args[3]"), ("TokenSpeedNoAddress", "args[3]")],
+    ),
+    ("the world alone", {"args": ["--served-model-name=m", "--port=8080", "--world-size=4"]}, []),
     (
         "the world on two nodes",
         {"more": ["--world-size=8", "--nnodes=2", "--dist-init-addr=a:1"]},
         [],
     ),
+    ("a stub's answer", {"more": WORKER, "readinessProbe": HEALTH}, []),
+    ("a stub's port", {"more": WORKER, "readinessProbe": {"tcpSocket": {"port": 8080}}}, []),
+    (
+        "a stub that is asked by gRPC",
+        {"more": WORKER, "readinessProbe": GRPC},
+        [("TokenSpeedWorkerProbe", "readinessProbe.grpc")],
+    ),
+    (
+        "a rank by reference",
+        {"more": ["--nnodes=2", "--node-rank=$(RANK)", "--dist-init-addr=a:1"]},
+        [],
+    ),
+    (
+        "headless",
+        {"more": ["--headless"], "readinessProbe": GRPC},
+        [("TokenSpeedWorkerProbe", "readinessProbe.grpc")],
+    ),
+    ("headless without probes", {"more": ["--headless"], "readinessProbe": None}, []),
+    ("headless on another port", {"args": ["--headless"], "readinessProbe": None}, []),
+    (
+        "a gRPC server that is asked by HTTP",
+        {"command": MODULE, "args": [*ALONE, "--host=0.0.0.0"]},
+        [("TokenSpeedWorkerProbe", "readinessProbe.httpGet")],
+    ),
+    (
+        "a gRPC server",
+        {
+            "command": MODULE,
+            "args": [*ALONE, "--host=0.0.0.0", "--enable-metrics"],
+            "readinessProbe": GRPC,
+            "pod": {"terminationGracePeriodSeconds": 10},
+        },
+        [],
+    ),
+    (
+        "a gRPC server without a host",
+        {"command": MODULE, "args": ALONE, "readinessProbe": GRPC},
+        [("TokenSpeedLoopback", "args")],
+    ),
+    ("a word too many", {"more": ["n"]}, [("TokenSpeedStrayWord", "args")]),
+    ("a switch's value", {"more": ["--enforce-eager", "true"]}, [("TokenSpeedStrayWord", "args")]),
+    (
+        "the model last",
+        {"command": ["ts", "serve"], "more": ["--trust-remote-code", "m"]},
+        [("TokenSpeedStrayWord", "args")],
+    ),
+    (
+        "the model last, on another node",
+        {"command": ["ts", "serve"], "more": [*WORKER, "m"], "readinessProbe": HEALTH},
+        [("TokenSpeedStrayWord", "args")],
+    ),
+    (
+        "the model last, headless",
+        {"command": ["ts", "serve"], "more": ["--headless", "m"], "readinessProbe": None},
+        [],
+    ),
+    ("a word by reference", {"more": ["--trust-remote-code", "$(MORE)"]}, []),
+    ("the model twice", {"more": ["--model-path=n"]}, [("TokenSpeedStrayWord", "args[3]")]),
+    ("the model by a flag", {"command": ["ts", "serve"], "more": ["--model=m"]}, []),
+    (
+        "an engine alone takes it anywhere",
+        {"command": MODULE, "args": [*ALONE[:-1], "--host=::", "m"], "readinessProbe": GRPC},
+        [],
+    ),
+    ("Kimi-K3", {**K3, "args": K3_ARGS}, [("TokenSpeedEncoder", "args[0]")]),
+    (
+        "Kimi-K3 by a variable",
+        {
+            "args": K3_ARGS,
+            "accelerators": 8,
+            "env": [{"name": "MODEL_PATH", "value": "/mnt/Kimi_K3"}],
+        },
+        [("TokenSpeedEncoder", "args[0]")],
+    ),
+    ("Kimi-K3 as documented", {**K3, "args": [*K3_ARGS, "--mm-encoder-tp-mode=data"]}, []),
+    ("Kimi-K3 on four", {**K3, "args": ["--tp=4", *K3_ARGS[1:]]}, []),
+    ("Kimi-K3 without its encoder", {**K3, "args": [*K3_ARGS, "--language-model-only"]}, []),
+    ("another model on eight", {"args": K3_ARGS, "accelerators": 8}, []),
     ("sizes by reference", {"more": ["--world-size=$(N)"]}, []),
     (
         "stages",
@@ -101,18 +199,6 @@ CASES: list[tuple[str, dict[str, Any], list[tuple[str, str]]]] = [
         [("TokenSpeedFlagUnknown", "args[3]")],
     ),
     ("version unknown", {"image": "tokenspeed:latest", "more": ["--max-modle-len=1"]}, []),
-    ("taken by serve", {"more": ["--headless", "--no-tokenizer-cache-enable-l0"]}, []),
-    (
-        "no memory for attention",
-        {"args": ["--attn-tp-size=4", "--port=8080"], "volumeMounts": None},
-        [("TokenSpeedNoSharedMemory", "volumeMounts")],
-    ),
-    (
-        "an engine alone",
-        {"command": WORKER_COMMAND, "more": ["--host=0.0.0.0", "--enable-metrics"]},
-        [],
-    ),
-    ("an engine alone, on loopback", {"command": WORKER_COMMAND}, [("TokenSpeedLoopback", "args")]),
     ("repeated", {"more": ["--tp=2"]}, [("TokenSpeedFlagRepeated", "args[3]")]),
     ("both", {"more": ["--attn-tp-size=4"]}, [("TokenSpeedFlagExclusive", "args[3]")]),
 ]
@@ -137,17 +223,38 @@ def test_notes(found: Found) -> None:
     )
 
 
+LATE = ", and the gateway stops at it only after the model has been loaded"
+
 MESSAGES: list[tuple[dict[str, Any], str, str]] = [
     (
         {"more": ["--max-modle-len=1"]},
-        "TokenSpeed 0.1.1 has no flag --max-modle-len, and the gateway stops at it only after the model "
-        "has been loaded",
+        f"TokenSpeed 0.1.1 has no flag --max-modle-len{LATE}",
         "remove it",
     ),
     (
+        {"command": MODULE, "args": [*ALONE, "--host=::", "--max-x=1"], "readinessProbe": GRPC},
+        "TokenSpeed 0.1.1 has no flag --max-x",
+        "remove it",
+    ),
+    (
+        {"more": ["-tp", "1"]},
+        "-tp is refused by TokenSpeed's parser: a long flag takes two dashes",
+        "write --tp",
+    ),
+    (
         {"more": WORKER},
-        "a server of another node than the first serves nothing, and the probe asks it",
+        "a server of another node than the first answers nothing but /health",
+        "remove the probe, or ask for /health",
+    ),
+    (
+        {"more": ["--headless"]},
+        "with --headless TokenSpeed listens on no port, and the probe asks one",
         "remove the probe, or ask with a command",
+    ),
+    (
+        {"command": MODULE, "args": [*ALONE, "--host=::"]},
+        "a server without a gateway speaks gRPC alone, and the probe asks by HTTP",
+        "write a grpc probe",
     ),
     (
         {"more": ["--nnodes=2"]},
@@ -161,8 +268,23 @@ MESSAGES: list[tuple[dict[str, Any], str, str]] = [
     ),
     (
         {"more": ["--tp-size=1"]},
-        "--tp-size is refused by TokenSpeed's parser: it has no such flag",
+        f"--tp-size is refused by TokenSpeed's parser: it has no such flag{LATE}",
         "write --tensor-parallel-size",
+    ),
+    (
+        {"more": ["n"]},
+        'TokenSpeed takes a plain word only as the model, right after serve, and stops at "n"',
+        "write it as the value of a flag, or remove it",
+    ),
+    (
+        {"more": ["--model=n"]},
+        "the model is given as a plain word and by --model, and TokenSpeed stops",
+        "keep one of them",
+    ),
+    (
+        {**K3, "args": K3_ARGS},
+        "the 12 attention heads of Kimi-K3's vision encoder can't be shared by 8 accelerators",
+        "add --mm-encoder-tp-mode=data",
     ),
 ]
 
@@ -180,7 +302,7 @@ def test_empty_container_raises_nothing(view: Callable[..., PodView]) -> None:
 
 
 def test_every_rule_is_listed_once() -> None:
-    assert len(RULES) == len(set(RULES)) == 17
+    assert len(RULES) == len(set(RULES)) == 19
 
 
 def test_codes_are_documented() -> None:
@@ -189,30 +311,4 @@ def test_codes_are_documented() -> None:
     readme = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
     codes = set(re.findall(r'"(TokenSpeed[A-Z]\w+)"', sources))
     assert set(re.findall(r"`(TokenSpeed[A-Z]\w+)`", readme)) == codes
-    assert len(codes) == 17
-
-
-GEOMETRIES: list[tuple[str, dict[str, Any], Geometry | None]] = [
-    ("tensor", {}, Geometry(4, 4)),
-    ("attention's tensor", {"args": ["--attn-tp-size=2"]}, Geometry(2, 2)),
-    ("stages", {"more": ["--pipeline-parallel-size=2"]}, Geometry(8, 4, pipeline=2)),
-    ("replicas", {"more": ["--data-parallel-size=2"]}, Geometry(None, 4)),
-    ("all in all", {"more": ["--world-size=8"]}, Geometry(None, 4)),
-    (
-        "memory, weights and cache",
-        {"more": ["--gpu-memory-utilization=0.8", "--quantization=nvfp4", "--kv-cache-dtype=fp8"]},
-        Geometry(4, 4, 1, 0.8, "nvfp4", 1),
-    ),
-    ("junk", {"args": ["--tp=-1", "--gpu-memory-utilization=2"]}, Geometry(None, None)),
-    ("an odd cache", {"more": ["--kv-cache-dtype=mxfp8"]}, Geometry(4, 4, kv_bytes=None)),
-    ("a script", {"command": ["sh", "-c", "a; ts serve m"], "args": []}, None),
-]
-
-
-@pytest.mark.parametrize(
-    "overrides, expected", [case[1:] for case in GEOMETRIES], ids=[c[0] for c in GEOMETRIES]
-)
-def test_geometry(
-    view: Callable[..., PodView], overrides: dict[str, Any], expected: Geometry | None
-) -> None:
-    assert geometry_of(view(**overrides)) == expected
+    assert len(codes) == 19

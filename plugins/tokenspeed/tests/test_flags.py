@@ -18,7 +18,7 @@ TOOLS = Path(__file__).resolve().parents[3] / "tools"
 
 def test_flags_of_each_release() -> None:
     counts = {one.version: len(one.by_spelling) for one in TABLE.releases}
-    assert counts == {"0.1.0": 301, "0.1.1": 367}
+    assert counts == {"0.1.0": 303, "0.1.1": 370}
 
 
 # a flag, and its arity in the newest release, compared by hand with the release's source
@@ -33,6 +33,8 @@ ARITIES: list[tuple[str, Arity | None]] = [
     ("--no-trust-remote-code", Arity.SWITCH),
     ("--cudagraph-capture-sizes", Arity.MANY),
     ("--drain-timeout", Arity.VALUE),
+    ("--headless", Arity.SWITCH),
+    ("--no-tokenizer-cache-enable-l0", Arity.SWITCH),
     ("--control-port", Arity.VALUE),
     ("--policy", Arity.VALUE),
     ("--prometheus-port", Arity.VALUE),
@@ -56,6 +58,11 @@ def add_cli_args(parser):
     parser.add_argument("--quick", action=argparse.BooleanOptionalAction)
 """
 SPLIT = '_ORCH_FLAGS = {"--drain-timeout"}\n'
+SERVE = '_TOKENIZER_CACHE_FLAGS = ("--cache",)\n'
+COMMANDS = """
+serve_parser.add_argument("--headless", action="store_true")
+env_parser.add_argument("--verbose", action="store_true")
+"""
 GATEWAY = """
 def add_cli_args(parser, prefix):
     parser.add_argument("--port", nargs="*")
@@ -69,6 +76,8 @@ def wheels(folder: Path, *, required: str = "1.0", split: str = SPLIT) -> Path:
     with zipfile.ZipFile(engine, "w") as wheel:
         wheel.writestr("tokenspeed/runtime/utils/server_args.py", ENGINE)
         wheel.writestr("tokenspeed/cli/_argsplit.py", split)
+        wheel.writestr("tokenspeed/cli/serve_smg.py", SERVE)
+        wheel.writestr("tokenspeed/cli/__main__.py", COMMANDS)
         wheel.writestr(
             "tokenspeed-9.9.9.dist-info/METADATA", f"Requires-Dist: tokenspeed-smg=={required}\n"
         )
@@ -87,7 +96,9 @@ def test_the_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read = reader(monkeypatch).read
     assert sorted(read(wheels(tmp_path))) == [
         (("--drain-timeout",), "one", False),
+        (("--headless",), "none", False),
         (("--model", "--model-path"), "one", False),
+        (("--no-cache",), "none", False),
         (("--no-quick",), "none", False),
         (("--policy",), "one", False),
         (("--port",), "one", False),

@@ -15,6 +15,7 @@ __all__ = ["geometry_of"]
 _FRACTION: Final = 0.92
 _FRACTION_BEFORE: Final = 0.90
 _RAISED_IN: Final = order_of("0.20.1") or ()
+_CONTEXT: Final = ("--decode-context-parallel-size", "--prefill-context-parallel-size")
 
 
 def geometry_of(view: PodView) -> Geometry | None:
@@ -22,20 +23,19 @@ def geometry_of(view: PodView) -> Geometry | None:
     if view.detection.opaque == CLUSTER_NODE:
         return None
     line = kit.read_command_line(SERVER, view)
-    if not line.is_readable:
-        return None
     tensor = kit.size(line, "--tensor-parallel-size")
     pipeline = kit.size(line, "--pipeline-parallel-size")
     # With experts spread over the replicas, accelerators share more than tensor x pipeline tells.
     is_spread = line.has("--enable-expert-parallel") and line.number("--data-parallel-size", 1) != 1
-    known = tensor is not None and pipeline is not None and not is_spread
-    return Geometry(
-        shards=(tensor or 1) * (pipeline or 1) if known else None,
-        attention_shards=tensor,
+    # Context parallelism keeps a part of each sequence on each accelerator.
+    is_shared = any(line.has(flag) and kit.size(line, flag) != 1 for flag in _CONTEXT)
+    return kit.spread(
+        line,
+        shards=None if is_spread else kit.product(tensor, pipeline),
+        attention=tensor,
         pipeline=pipeline,
-        memory_fraction=_fraction(line),
-        quantization=line.value("--quantization"),
-        kv_bytes=kit.kv_bytes(line),
+        memory=_fraction(line),
+        kv_bytes=None if is_shared else kit.cache_bytes(line),
     )
 
 

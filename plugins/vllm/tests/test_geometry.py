@@ -35,7 +35,16 @@ CASES: list[tuple[str, dict[str, Any], Geometry | None]] = [
     ("replicas", {"args": [*ARGS, "-dp=2"]}, Geometry(1, 1, 1, 0.92)),
     ("experts", {"more": ["-ep"]}, NEW),
     ("experts over replicas", {"args": [*ARGS, "-ep", "-dp=2"]}, Geometry(None, 1, 1, 0.92)),
-    ("image alone", {"command": [], "args": ["m"]}, Geometry(None, None, None, None)),
+    (
+        "context",
+        {"args": [*ARGS, "-tp=2", "-dcp=2"]},
+        Geometry(2, 2, 1, 0.92, kv_bytes=None),
+    ),
+    (
+        "image alone",  # its entrypoint may add flags, so what isn't given isn't known
+        {"command": [], "args": ["m"]},
+        Geometry(None, None, None, None, None, None),
+    ),
     ("opaque", {"command": ["sh", "-c", "a; vllm serve m"], "args": []}, None),
     ("Ray node", {"command": ["ray", "start", "--block"], "args": []}, None),
 ]
