@@ -23,8 +23,8 @@ _MOST_NAMES: Final = 10
 
 def run(options: argparse.Namespace) -> int:
     """Print the changes; exit code 0 without any, 1 with some, 2 when the input can't be used."""
-    engines = read_engines(options)
     try:
+        engines = read_engines(options)
         changes, versions = _changes(options, engines)
     except OmeError as refused:
         for problem in refused.problems:

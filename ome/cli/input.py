@@ -3,36 +3,67 @@
 from __future__ import annotations
 
 import argparse
-import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Final
 
 from ome.api import OmeError, Problem
-from ome.cli.output import error, warn
+from ome.cli.output import warn
 from ome.engines.discovery import discover
 from ome.engines.engines import Engines
 from ome.snapshot import EVERY_API, PluginVersion, Snapshot
 from ome.sources import InstalledPresets, Loaded, load, read_paths
 
-__all__ = ["read_engines", "read_objects", "read_snapshot", "snapshot_of"]
+__all__ = [
+    "NO_ENGINES",
+    "chosen_engines",
+    "read_engines",
+    "read_objects",
+    "read_snapshot",
+    "snapshot_of",
+]
+
+NO_ENGINES: Final = "none"
+"""What `--engines` calls no plugin at all; no engine can have this name."""
 
 
 def read_engines(options: argparse.Namespace) -> Engines:
     """The installed engine plugins, or those that `--engines` names; stderr gets what couldn't be loaded.
 
-    Ends the command with 2, as other flags that can't be used, for a name that there isn't.
+    Raises OmeError for a name that there isn't, and for a named plugin that can't be loaded.
     """
-    try:
-        engines = discover(only=getattr(options, "engines", None))
-    except OmeError as refused:
-        for problem in refused.problems:
-            error(problem)
-        sys.exit(2)
-    for failed in engines.errors:
-        text = f"engine plugin {failed.name} of {failed.distribution} isn't used: {failed.message}"
-        warn(Problem("EnginePluginFailed", text))
+    names = chosen_engines(options.engines)
+    engines = discover(only=names)
+    failures = [
+        Problem(
+            "EnginePluginFailed",
+            f"engine plugin {failed.name} of {failed.distribution} isn't used: {failed.message}",
+        )
+        for failed in engines.errors
+    ]
+    if failures and names is not None:
+        raise OmeError(*failures)
+    for problem in failures:
+        warn(problem)
     for problem in engines.problems:
         warn(problem)
     return engines
+
+
+def chosen_engines(given: Sequence[str] | None) -> frozenset[str] | None:
+    """The names that `--engines` gives: no name for `none`, and None without the flag. Raises OmeError."""
+    if given is None:
+        return None
+    names = frozenset(name.strip() for each in given for name in each.split(","))
+    if names == {NO_ENGINES}:
+        return frozenset()
+    if "" in names:
+        text, fix = "a name is missing", f'name plugins, or "{NO_ENGINES}" to use no plugin'
+    elif NO_ENGINES in names:
+        text, fix = f'"{NO_ENGINES}" can\'t stand beside names', "remove it, or the names"
+    else:
+        return names
+    raise OmeError(Problem("EngineUnknown", text, path="--engines", fix=fix))
 
 
 def read_snapshot(options: argparse.Namespace, engines: Engines) -> Snapshot:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from ome import __version__
 from ome.api import OmeError
 from ome.cli.input import read_engines, read_objects, snapshot_of
-from ome.cli.output import to_json
+from ome.cli.output import error, to_json
 from ome.engines.types import Severity
 from ome.lint.findings import LintFinding, from_problem
 from ome.lint.lint import lint
@@ -47,8 +47,13 @@ class Placed:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the findings; exit code 1 on errors, and with --strict on warnings."""
-    engines = read_engines(options)
+    """Print the findings; exit code 1 on errors, with --strict on warnings, 2 for unusable flags."""
+    try:
+        engines = read_engines(options)
+    except OmeError as refused:
+        for problem in refused.problems:
+            error(problem)
+        return 2
     try:
         loaded = read_objects(options, engines, keep_places=True)
     except OmeError as refused:

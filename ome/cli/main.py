@@ -264,13 +264,9 @@ def _add_scope_flags(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--engines",
         metavar="NAMES",
-        type=_names,
+        action="append",
         help="use these engine plugins alone, separated by commas, or none (default: all installed)",
     )
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return () if text == "none" else tuple(filter(None, map(str.strip, text.split(","))))
 
 
 def main(arguments: Sequence[str] | None = None, *, prog: str = "ome") -> int:

@@ -13,7 +13,9 @@ from typing import Any, Final
 
 from ome import __version__
 from ome.api import OmeError, Problem
+from ome.cli.input import chosen_engines
 from ome.cli.output import warn
+from ome.engines.discovery import plain_name
 from ome.engines.engines import Engines
 from ome.planning.rendered import PROTOCOL, Rendered
 
@@ -37,13 +39,14 @@ def render_with(python: str, options: argparse.Namespace, path: str) -> OtherSid
 
     Raises OmeError that names the interpreter and says what is wrong with it.
     """
+    names = chosen_engines(options.engines)
     request = {
         "protocol": PROTOCOL,
         "filename": [path],
         "recursive": options.recursive,
         "namespace": options.namespace,
         "ome_namespace": options.ome_namespace,
-        "engines": options.engines,
+        "engines": None if names is None else sorted(names),
     }
     answer = _ask(python, request)
     if answer["protocol"] != PROTOCOL:
@@ -52,6 +55,8 @@ def render_with(python: str, options: argparse.Namespace, path: str) -> OtherSid
             f"speaks {PROTOCOL}"
         )
         raise _unusable(python, text, "upgrade the older of the two")
+    if names is not None and not set(answer["engines"]) <= {*map(plain_name, names)}:
+        raise _unusable(python, "its ome is too old to be told --engines", "upgrade ome there")
     for failed in answer["failed"]:
         warn(Problem("EnginePluginFailed", f"before: engine plugin {failed}"))
     if "faults" in answer:

@@ -23,8 +23,8 @@ __all__ = ["run"]
 
 def run(options: argparse.Namespace) -> int:
     """Render the services of the input; returns the exit code."""
-    engines = read_engines(options)
     try:
+        engines = read_engines(options)
         snapshot = read_snapshot(options, engines)
         services = _chosen(snapshot, options)
     except OmeError as refused:

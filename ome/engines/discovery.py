@@ -15,7 +15,7 @@ from stevedore.extension import ExtensionManager
 from ome.api import OmeError, Problem
 from ome.engines.engines import Engine, Engines, LoadError, PluginRefused, register
 
-__all__ = ["GROUP", "discover"]
+__all__ = ["GROUP", "discover", "plain_name"]
 
 GROUP: Final = "ome.engines"
 
@@ -32,12 +32,12 @@ class _Extensions(ExtensionManager[Any]):
         found = super().list_entry_points()
         if self._wanted is None:
             return found
-        names = {_plain(each.name) for each in found}
+        names = {plain_name(each.name) for each in found}
         if missing := sorted(self._wanted - names):
             text = f"no installed engine plugin is named {', '.join(missing)}"
             fix = f"installed: {', '.join(sorted(names)) or 'none'}"
             raise OmeError(Problem("EngineUnknown", text, fix=fix))
-        return [each for each in found if _plain(each.name) in self._wanted]
+        return [each for each in found if plain_name(each.name) in self._wanted]
 
     def _load_one_plugin(self, ep: Any, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -60,7 +60,7 @@ def discover(group: str = GROUP, *, only: Iterable[str] | None = None) -> Engine
         distribution, _version = _owner(owners, entry_point)
         errors.append(LoadError(entry_point.name, distribution, text))
 
-    wanted = None if only is None else frozenset(map(_plain, only))
+    wanted = None if only is None else frozenset(map(plain_name, only))
     manager = _Extensions(group, wanted, invoke_on_load=False, on_load_failure_callback=on_failure)
     engines: list[Engine] = []
     for extension in sorted(
@@ -74,7 +74,8 @@ def discover(group: str = GROUP, *, only: Iterable[str] | None = None) -> Engine
     return Engines(engines, errors, clock=time.monotonic)
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """An entry point's name as an engine's: an underscore counts as a dash."""
     return name.replace("_", "-")
 
 
