@@ -15,6 +15,8 @@ from ome.snapshot import INHERIT_FROM, Runtime, Snapshot
 
 __all__ = ["PROFILE_ANNOTATION", "RuntimeReport", "check_runtime", "report_runtime"]
 
+# Of the condition InheritanceReady; anything else that keeps a spec from being merged is a ResolverError.
+_CHAIN_REASONS: Final = frozenset({"ParentNotFound", "InheritanceCycle", "MaxDepthExceeded"})
 PROFILE_ANNOTATION: Final = "ome.io/runtime-profile"
 _PROFILE_TEXT: Final = (
     f'runtimes carrying {PROFILE_ANNOTATION}="true" must also set spec.disabled: true'
@@ -41,10 +43,13 @@ def report_runtime(snapshot: Snapshot, runtime: Runtime) -> RuntimeReport:
     """
     effective = snapshot.lineage.effective(runtime.ref)
     broken = effective.broken
+    reason = "Resolved"
+    if broken is not None:
+        reason = broken.reason if broken.reason in _CHAIN_REASONS else "ResolverError"
     condition: dict[str, Any] = {
         "type": "InheritanceReady",
         "status": "True" if broken is None else "False",
-        "reason": "Resolved" if broken is None else broken.reason,
+        "reason": reason,
         "message": "" if broken is None else broken.message,
     }
     if runtime.generation:
@@ -56,7 +61,7 @@ def report_runtime(snapshot: Snapshot, runtime: Runtime) -> RuntimeReport:
     status: dict[str, Any] = {"conditions": [condition]}
     if names:
         status["inheritanceChain"] = names
-    event = None if broken is None else Event("Warning", broken.reason, broken.message)
+    event = None if broken is None else Event("Warning", reason, broken.message)
     return RuntimeReport(runtime.ref, status, event)
 
 
@@ -68,7 +73,7 @@ def check_runtime(snapshot: Snapshot, runtime: Runtime) -> Iterator[Problem]:
         fix = "set spec.disabled: true, or remove the annotation"
         yield Problem("ProfileNotDisabled", _PROFILE_TEXT, runtime.ref, "spec.disabled", fix)
     broken = snapshot.lineage.effective(runtime.ref).broken
-    if broken is not None:
+    if broken is not None and broken.reason in _CHAIN_REASONS:  # a preset's fault is its own
         path = f"metadata.annotations[{INHERIT_FROM}]"
         fix = "name a parent that exists, once in the chain"
         yield Problem(broken.reason, broken.message, runtime.ref, path, fix)

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from ome.api import ObjectRef, parse
-from ome.planning.runtimes import report_runtime
+from ome.engines.engines import Engines
+from ome.planning.runtimes import check_runtime, report_runtime
 from ome.snapshot import Snapshot
+from ome.sources import InstalledPresets
 from ome.testing.builders import obj
 
 CASES = json.loads((Path(__file__).parents[1] / "vectors" / "inheritance-errors.json").read_text())[
@@ -63,3 +65,18 @@ def test_a_broken_chain_leaves_the_last_good_one() -> None:
     report = report_runtime(Snapshot.of([child]), child)
     assert report.status["inheritanceChain"] == ["gone", "child"]
     assert report.runtime == ObjectRef("ClusterServingRuntime", "", "child")
+
+
+def test_a_preset_that_is_unknown_is_no_fault_of_the_chain() -> None:
+    annotations = {"ome.io/engine": "nope", "ome.io/inherit-from": "base"}
+    parent: Any = obj("ClusterServingRuntime", "base", {})
+    child: Any = obj("ClusterServingRuntime", "child", {}, annotations=annotations)
+    presets = InstalledPresets(Engines())
+    snapshot = Snapshot.of([parent, child], presets=presets)
+    report = report_runtime(snapshot, child)
+    text = 'unknown ome.io/engine value "nope" (known: none installed)'
+    assert [(c["reason"], c["message"]) for c in report.status["conditions"]] == [
+        ("ResolverError", text)
+    ]
+    assert list(check_runtime(snapshot, child)) == []
+    assert [problem.message for problem in snapshot.preset_problems] == [text]
