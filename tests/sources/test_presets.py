@@ -405,7 +405,7 @@ def test_the_runtime_says_so_too() -> None:
     (condition,) = report.status["conditions"]
     assert (condition["status"], condition["reason"], condition["message"]) == (
         "False",
-        "UnknownPreset",
+        "ResolverError",
         HELD,
     )
 
