@@ -122,7 +122,8 @@ def _compare(
         runtime,
         refusal,
         tuple(name for name in new if name not in old),
-        tuple(name for name in old if name not in new),
+        # What a refusal holds back stays as it is: nothing of it is removed.
+        () if second.refusal else tuple(name for name in old if name not in new),
         tuple(changes),
         tuple(dict.fromkeys(change.object for change in changes if change.restarts)),
     )

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from ome.api import Problem
 from ome.api.quantities import InvalidQuantity, parse_quantity
+from ome.planning.podvalues import check_host_ports, check_pod_values, check_tolerations
 
 __all__ = ["CHECKS", "HANDLERS", "check_pod"]
 
@@ -255,4 +256,7 @@ CHECKS: Final[tuple[Callable[[Json], Iterator[Problem]], ...]] = (
     check_probe_handlers,
     check_probe_numbers,
     check_resources,
+    check_pod_values,
+    check_tolerations,
+    check_host_ports,
 )
