@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from functools import lru_cache
+from typing import Final
 
 from ome.engines.kit.flags import AmbiguousFlag, Option, Release
 from ome.engines.kit.launch import Launch, read_launch
 from ome.engines.kit.server import Server
-from ome.engines.types import Basis, Container, PodView
+from ome.engines.types import Basis, PodView
 from ome.merging.argv import Group, parse
 
 __all__ = ["CommandLine", "Flag", "read_command_line"]
@@ -95,17 +96,30 @@ class CommandLine:
 
 
 def read_command_line(server: Server, view: PodView) -> CommandLine:
-    """The command line of the container in view."""
-    container = _container_of(view.container)
-    argv = container.argv
+    """The command line of the container in view. Read once for all rules and hooks that ask."""
+    raw = view.container
+    command, args = (
+        tuple(str(word) for word in raw.get(part) or ()) for part in ("command", "args")
+    )
+    by_command = view.detection.basis is Basis.COMMAND
+    return _read(server, command, args, view.detection.version, by_command)
+
+
+@lru_cache(maxsize=256)
+def _read(
+    server: Server,
+    command: tuple[str, ...],
+    args: tuple[str, ...],
+    version: str,
+    by_command: bool,
+) -> CommandLine:
+    argv = command + args
     launch = read_launch(server, argv)
     if launch is None:  # recognised by its image alone
-        launch = Launch(container.args, len(container.command), is_serve=server.image_runs)
-    version = view.detection.version
+        launch = Launch(args, len(command), is_serve=server.image_runs)
     releases = server.table.releases_for(version)
     groups = parse(launch.arguments, server.table.dialect(version))
-    flags = _flags_of(server, groups, launch, len(container.command), releases)
-    by_command = view.detection.basis is Basis.COMMAND
+    flags = _flags_of(server, groups, launch, len(command), releases)
     is_configured = any(flag.key == server.config for flag in flags)
     return CommandLine(
         server=server,
@@ -114,17 +128,9 @@ def read_command_line(server: Server, view: PodView) -> CommandLine:
         positional=tuple(group.words[0] for group in groups if not group.key),
         version=version,
         releases=releases,
-        path=_path_of(min(launch.start, max(len(argv) - 1, 0)), len(container.command)),
+        path=_path_of(min(launch.start, max(len(argv) - 1, 0)), len(command)),
         is_readable=not launch.opaque,
         is_whole=by_command and not launch.opaque and not is_configured,
-    )
-
-
-def _container_of(raw: Mapping[str, Any]) -> Container:
-    return Container(
-        image=str(raw.get("image") or ""),
-        command=tuple(str(word) for word in raw.get("command") or ()),
-        args=tuple(str(word) for word in raw.get("args") or ()),
     )
 
 

@@ -12,6 +12,7 @@ import json
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 from ome.engines.kit.versions import order_of
@@ -75,11 +76,17 @@ class ParserRules:
 
     def split(self, flag: str) -> tuple[str, str]:
         """The registered writing of a flag, and the member of it that is set, with `dotted`."""
-        name = self.dialect().name_of(flag)
+        name = _plain(self).name_of(flag)
         if not self.dotted:
             return name, ""
         head, _, member = name.partition(".")
         return head, member
+
+
+@lru_cache(maxsize=64)
+def _plain(rules: ParserRules) -> Dialect:
+    """The dialect of some rules without any flag."""
+    return rules.dialect()
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +205,7 @@ class FlagTable:
         self.hints = hints or Hints()
         self._ordered = tuple((order_of(one.version) or (), one) for one in self.releases)
         self._all, self.conflicting = _arities(self.releases)
+        self._dialects: dict[tuple[str, ...], Dialect] = {}
 
     def releases_for(self, version: str) -> tuple[Release, ...]:
         """The releases that a version may parse like, newest first.
@@ -221,6 +229,12 @@ class FlagTable:
         where it exists. A flag whose arity differs between the releases it may be is left out.
         """
         known = self.releases_for(version)
+        key = tuple(one.version for one in known)
+        if key not in self._dialects:
+            self._dialects[key] = self._dialect(known)
+        return self._dialects[key]
+
+    def _dialect(self, known: tuple[Release, ...]) -> Dialect:
         own, _ = _arities(known)
         repeatable = {
             text for one in known for text, option in one.by_spelling.items() if option.repeatable

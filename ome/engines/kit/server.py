@@ -13,7 +13,7 @@ __all__ = ["CONFIGURED", "Server"]
 CONFIGURED: Final = "some of its flags stand in a file ({flag})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Server:
     """How an engine's server is told from other programs, and how its flags are read.
 
