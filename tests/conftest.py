@@ -12,7 +12,9 @@ from ome.api import API_VERSION
 from ome.testing.catalog import catalog_files, catalog_path
 
 # No test depends on how fast the machine is.
-settings.register_profile("ome", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "ome", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
 settings.load_profile("ome")
 
 

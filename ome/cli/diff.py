@@ -148,7 +148,9 @@ def _field_lines(each: FieldChange) -> list[str]:
 
 
 def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    """A value on one line; one with line breaks as a JSON string."""
+    is_plain = isinstance(value, str) and value.isprintable()
+    return value if is_plain else json.dumps(value, ensure_ascii=False)
 
 
 def _as_markdown(changes: Sequence[ServiceChange], versions: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from ome.api.argspatch import ARGS_PATCH
 from ome.merging.argv import (
     NULL_DIALECT,
+    REFERENCE,
     Dialect,
     Group,
     code_and_comment,
@@ -27,7 +28,9 @@ from ome.merging.argv import (
 __all__ = [
     "apply_operation",
     "flags_of",
+    "has_operators",
     "pending",
+    "script_of",
     "without_pending",
     "without_pending_anywhere",
     "words_of",
@@ -35,6 +38,7 @@ __all__ = [
 
 Json = Mapping[str, Any]
 
+_QUOTED: Final = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.""")
 _SHELL: Final = re.compile(r"(?:.*/)?(?:a|ba|da|k|z)?sh")
 _SHELL_FLAG: Final = re.compile(r"-[a-z]*c")
 
@@ -67,6 +71,25 @@ def apply_operation(
 def flags_of(container: Json, dialect: Dialect = NULL_DIALECT) -> list[str]:
     """The flags of a container's command line as they are spelled there."""
     return list(dict.fromkeys(_Line.of(container, dialect).keys()))
+
+
+def script_of(container: Json) -> tuple[str, str] | None:
+    """The shell script that a container runs, and the field that holds it; None without one."""
+    line = _Line.of(container, NULL_DIALECT)
+    for words, where, script in line._parts():
+        if script:
+            return words[where][0], "args" if words is line.args else "command"
+    return None
+
+
+def has_operators(script: str) -> bool:
+    """Whether a shell does more with a script than run one command: operators, redirections, groups,
+    substitutions. What stands in quotes or comments, and Kubernetes' `$(NAME)`, doesn't count."""
+    for line in script.splitlines():
+        code = REFERENCE.sub("", _QUOTED.sub("", code_and_comment(line)[0]))
+        if not line.lstrip().startswith("#") and re.search(r"[;&|<>()`]", code):
+            return True
+    return False
 
 
 def words_of(

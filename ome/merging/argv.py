@@ -118,6 +118,7 @@ class Group:
 
 _NUMBER = re.compile(r"-\d|-\.\d")
 _WORD = re.compile(r"""(?:[^\s"'\\]+|\\.|"(?:[^"\\]|\\.)*"|'[^']*'|["'\\])+""")
+REFERENCE = re.compile(r"\$\([A-Za-z_][\w.-]*\)")
 _CONTINUED = re.compile(r"\s*\\\s*$")
 
 
@@ -158,19 +159,23 @@ def _read_group(argv: Sequence[str], at: int, dialect: Dialect) -> Group:
 
 
 def override(
-    args: Sequence[str], overrides: Sequence[str], dialect: Dialect = NULL_DIALECT
+    args: Sequence[str],
+    overrides: Sequence[str],
+    dialect: Dialect = NULL_DIALECT,
+    *,
+    as_script: bool = False,
 ) -> list[str]:
     """Set the flags of `overrides` in `args`: same flag, replaced in place; new flag, appended.
 
     The replacement has the override's form. Other words stay, repeats included; a repeated flag that
     is overridden collapses at its first position. One multi-line shell string is edited on its lines
-    and keeps being one string.
+    and keeps being one string; so is a word that the caller knows to be one (`as_script`).
     """
     if not overrides:
         return list(args)
     if not args:
         return list(overrides)
-    return replace_flags(args, _wanted(overrides, dialect), dialect)
+    return replace_flags(args, _wanted(overrides, dialect), dialect, as_script=as_script)
 
 
 def replace_flags(
@@ -322,6 +327,17 @@ def _split_comment(line: str) -> tuple[list[re.Match[str]], list[str]]:
     return words[:at], [line[words[at].start() :]] if at < len(words) else []
 
 
+def _end_of_value(word: re.Match[str], start: int) -> int | None:
+    """Where a value in a script's word ends: before what the shell takes for itself. None without one."""
+    text = word.group()[start:]
+    if REFERENCE.match(text):
+        return word.end()
+    found = re.match(r"[^;&|<>()`]+", text)
+    if found is None or text[found.end() :].startswith("("):
+        return None
+    return word.start() + start + found.end()
+
+
 def code_and_comment(line: str) -> tuple[str, str]:
     """A script's line, cut before the comment that ends it."""
     words, comment = _split_comment(line)
@@ -365,11 +381,11 @@ def _set_in_script(text: str, flag: str, value: int, dialect: Dialect) -> str | 
             if dialect.name_of(written) != flag:
                 continue
             if has_value:
-                end = word.end()
+                end = _end_of_value(word, len(written) + 1)
             elif at + 1 < len(words):
                 following = words[at + 1]
                 is_value = not _is_flag(following.group()) and following.group() != "\\"
-                end = following.end() if is_value else None
+                end = _end_of_value(following, 0) if is_value else None
             if end is not None:
                 return f"{text[: start + word.start()]}{written}={value}{text[start + end :]}"
         start += len(line)

@@ -12,10 +12,18 @@ from ome.api import ObjectRef, Problem
 from ome.api.argspatch import ARGS_PATCH
 from ome.api.parsing import suggestion
 from ome.api.path import field_path
-from ome.merging.argspatch import apply_operation, flags_of, pending, without_pending, words_of
+from ome.merging.argspatch import (
+    apply_operation,
+    flags_of,
+    has_operators,
+    pending,
+    script_of,
+    without_pending,
+    words_of,
+)
 from ome.merging.argv import NULL_DIALECT, Dialect
 from ome.planning.advice import view_of
-from ome.planning.context import ServiceContext
+from ome.planning.context import ComponentRefused, ServiceContext
 from ome.planning.trace import Trace
 
 __all__ = ["edit_arguments", "edit_containers"]
@@ -40,6 +48,16 @@ def edit_arguments(
     if ARGS_PATCH not in container:
         return container
     edited = without_pending(container)
+    script = script_of(edited)
+    if script is not None and has_operators(script[0]):
+        ref, path = _origin(context, component, pending(container)[0])
+        raise ComponentRefused.because(
+            "ScriptNotEditable",
+            f"argsPatch can't edit the script of {component} container {container.get('name')}: it is more "
+            "than one plain command",
+            path=f"{ref}: {field_path(path)}",
+            fix="write the command and its flags as one list, or edit the script itself",
+        )
     for operation in pending(container):
         known = flags_of(edited, dialect)
         edited, found = apply_operation(edited, operation, dialect)

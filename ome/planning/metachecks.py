@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ome.api import Problem
 
-__all__ = ["check_metadata"]
+__all__ = ["check_metadata", "check_node_selector"]
 
 _NAME: Final = re.compile(r"(?=.{1,63}$)[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII)
 _PREFIX: Final = re.compile(
@@ -32,6 +32,24 @@ def check_metadata(
                     "use at most 63 letters, digits, dashes, dots and underscores, or an annotation"
                 )
                 yield Problem("LabelValueInvalid", text, path=at, fix=fix)
+
+
+def check_node_selector(pod: Mapping[str, Any]) -> Iterator[Problem]:
+    """Labels that a pod asks of nodes, and the keys of its tolerations."""
+    for key, value in (pod.get("nodeSelector") or {}).items():
+        at = f"nodeSelector[{key}]"
+        if not _is_key(key):
+            text = f'"{key}" is no key of labels'
+            yield Problem("MetadataKeyInvalid", text, path=at, fix="write name or prefix/name")
+        elif value and not _NAME.fullmatch(str(value)):
+            text = f'"{value}" is no label value, so no node has it'
+            yield Problem("LabelValueInvalid", text, path=at, fix="write the value that nodes have")
+    for place, each in enumerate(pod.get("tolerations") or ()):
+        key = each.get("key")
+        if key and not _is_key(str(key)):
+            text = f'"{key}" is no key of a taint'
+            path = f"tolerations[{place}].key"
+            yield Problem("MetadataKeyInvalid", text, path=path, fix="write name or prefix/name")
 
 
 def _is_key(key: str) -> bool:

@@ -185,9 +185,9 @@ class PodBuild:
             name = self._accelerator.name if self._accelerator else ""
             self._context.warn(
                 "ParallelismNotApplied",
-                f"the {self._name} doesn't get the settings of class {name}: {each} in its arguments",
+                f"the {self._name} doesn't get the settings of class {name}: {each}",
                 path=f"spec.{self._name}.runner.args",
-                fix="write the flag in the runtime's args, for the class to set it",
+                fix="write the flags in the runtime's args, as a list, for the class to set them",
             )
 
     def _sets_resources(self) -> bool:

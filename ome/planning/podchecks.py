@@ -12,7 +12,13 @@ from typing import Any, Final
 
 from ome.api import Problem
 from ome.api.quantities import InvalidQuantity, parse_quantity
-from ome.planning.podvalues import check_host_ports, check_pod_values, check_tolerations
+from ome.planning.metachecks import check_node_selector
+from ome.planning.podvalues import (
+    check_host_ports,
+    check_pod_values,
+    check_probe_ports,
+    check_tolerations,
+)
 
 __all__ = ["CHECKS", "HANDLERS", "check_pod"]
 
@@ -201,7 +207,7 @@ def check_probe_handlers(pod: Json) -> Iterator[Problem]:
                 text = f"{probe} has {len(handlers)} handlers after the merge: {_and(handlers)}"
                 fix = "a layer that switches it lists in $retainKeys what stays"
                 yield Problem("ProbeHandlerConflict", text, path=at, fix=fix)
-            elif value and not handlers:
+            elif value is not None and not handlers:
                 text = f"{probe} has no handler"
                 fix = "add httpGet, tcpSocket, grpc or exec"
                 yield Problem("ProbeHandlerMissing", text, path=at, fix=fix)
@@ -259,4 +265,6 @@ CHECKS: Final[tuple[Callable[[Json], Iterator[Problem]], ...]] = (
     check_pod_values,
     check_tolerations,
     check_host_ports,
+    check_probe_ports,
+    check_node_selector,
 )

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ome.api import Problem
 
-__all__ = ["check_host_ports", "check_pod_values", "check_tolerations"]
+__all__ = ["check_host_ports", "check_pod_values", "check_probe_ports", "check_tolerations"]
 
 Json = Mapping[str, Any]
 
@@ -88,3 +88,15 @@ def check_host_ports(pod: Json) -> Iterator[Problem]:
                 yield Problem(
                     "HostPortInvalid", text, path=path, fix=f"leave it out, or use {number}"
                 )
+
+
+def check_probe_ports(pod: Json) -> Iterator[Problem]:
+    """A probe that asks over the network names a port."""
+    for container in pod.get("containers") or ():
+        for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+            for handler in ("httpGet", "tcpSocket", "grpc"):
+                asked = (container.get(probe) or {}).get(handler)
+                if asked is not None and asked.get("port") in (None, ""):
+                    path = f"containers[{container.get('name')}].{probe}.{handler}.port"
+                    text = f"the {handler} of {probe} has no port"
+                    yield Problem("ProbePortMissing", text, path=path, fix="set it")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ome.merging import argv
+from ome.merging.argspatch import has_operators, script_of
 from ome.merging.injection import (
     count_accelerators,
     set_env,
@@ -62,8 +63,7 @@ def edit_runner(
     if accelerator and edits.takes_class_resources:
         edited = with_resources(edited, accelerator.resources)
     if arguments := overrides.get("runtimeArgsOverride"):
-        words = argv.override(edited.get("args") or (), arguments, dialect)
-        edited = {**edited, "args": words}
+        edited = _override(edited, arguments, dialect, missed)
     parallelism = overrides.get("tensorParallelismOverride")
     if parallelism is not None:
         edited = _set_parallelism(edited, parallelism, dialect, missed)
@@ -72,6 +72,20 @@ def edit_runner(
     if count and parallelism is None:
         edited = set_env(edited, {"PARALLELISM_SIZE": str(count * edits.pods_per_replica)})
     yield OME, edited
+
+
+def _override(
+    runner: dict[str, Any], arguments: Sequence[str], dialect: argv.Dialect, missed: list[str]
+) -> dict[str, Any]:
+    """The class's arguments in `args`. A script that is more than one plain command isn't touched."""
+    found = script_of(runner)
+    if found is not None:
+        script, field = found
+        if has_operators(script) or field == "command":
+            missed.append(f"{' '.join(arguments)}: a shell script can't take them")
+            return runner
+    words = argv.override(runner.get("args") or (), arguments, dialect, as_script=found is not None)
+    return {**runner, "args": words}
 
 
 def _set_model_paths(runner: dict[str, Any], edits: RunnerEdits) -> dict[str, Any]:
@@ -103,5 +117,7 @@ def _set_parallelism(
                 break
         else:
             if size > 1:  # without the flag the size is 1
-                missed.append(f"{name} {size}: there is none of {', '.join(spellings)}")
+                missed.append(
+                    f"{name} {size}: there is none of {', '.join(spellings)} in its arguments"
+                )
     return edited

@@ -76,4 +76,6 @@ def check_runtime(snapshot: Snapshot, runtime: Runtime) -> Iterator[Problem]:
     if broken is not None and broken.reason in _CHAIN_REASONS:  # a preset's fault is its own
         path = f"metadata.annotations[{INHERIT_FROM}]"
         fix = "name a parent that exists, once in the chain"
+        if broken.reason == "MaxDepthExceeded":
+            fix = "shorten the chain"
         yield Problem(broken.reason, broken.message, runtime.ref, path, fix)

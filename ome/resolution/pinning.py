@@ -147,6 +147,8 @@ def _remembered(held: Revision, namespace: str) -> Runtime:
 
 def _readable(held: Revision) -> Revision:
     """The revision, when its spec is a runtime's. Raises Unpinnable: anybody can write a revision."""
+    if not held.is_object:
+        raise Unpinnable(f"decode revision {held.name}: data: it is no object")
     try:
         _remembered(held, "default")
     except InvalidObject as error:

@@ -132,3 +132,18 @@ def test_unusable_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     code = main(["diff", str(tmp_path / "gone"), str(tmp_path)])
     assert code == 2
     assert capsys.readouterr().err == f"error: {tmp_path}/gone: No such file or directory\n"
+
+
+def test_values_of_several_lines_stay_on_one(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for name, text in (("before", "a"), ("after", "--a\n```\n## b")):
+        runner = {"name": "ome-container", "image": "e:1", "args": [text]}
+        items = [runtime({"runner": runner}).raw, service().raw]
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump_all(items))
+    files = [str(tmp_path / f"{name}.yaml") for name in ("before", "after")]
+    for output in ("text", "markdown"):
+        assert main(["diff", *files, "-o", output]) == 1
+        out = capsys.readouterr().out
+        assert '+ "--a\\n```\\n## b"' in out
+        assert "\n## b" not in out

@@ -554,7 +554,7 @@ def test_a_size_that_no_flag_takes_is_said() -> None:
     assert warnings("--port=1") == [
         "InferenceService/demo/chat: spec.engine.runner.args: the engine doesn't get the settings of class big: "
         "tensorParallelSize 4: there is none of --tp-size, --tp, --tensor-parallel-size in its arguments; "
-        "write the flag in the runtime's args, for the class to set it"
+        "write the flags in the runtime's args, as a list, for the class to set them"
     ]
 
 

@@ -15,6 +15,7 @@ def pod(container: Json | None = None, **fields: Any) -> Json:
     return {"containers": [{"name": "c", "image": "i", **(container or {})}], **fields}
 
 
+PROBE = {"livenessProbe": {"httpGet": {"path": "/x"}}}
 EFFECT = {"effect": "NoExecute"}
 CASES: list[tuple[Json, list[str]]] = [
     (pod(restartPolicy="Always", dnsPolicy="Default", preemptionPolicy="Never"), []),
@@ -47,6 +48,12 @@ CASES: list[tuple[Json, list[str]]] = [
     ),
     (pod(tolerations=[{"key": "k", "tolerationSeconds": 5, **EFFECT}]), []),
     (pod({"ports": [{"containerPort": 80, "hostPort": 81}]}), []),
+    (pod(PROBE), ["containers[c].livenessProbe.httpGet.port: has no port"]),
+    (pod({"livenessProbe": {}}), ["containers[c].livenessProbe: has no handler"]),
+    (pod(nodeSelector={"a/b": "x", "c": ""}), []),
+    (pod(nodeSelector={"bad key!": "x"}), ["nodeSelector[bad key!]: is no key of labels"]),
+    (pod(nodeSelector={"a": "x y"}), ['nodeSelector[a]: "x y" is no label value']),
+    (pod(tolerations=[{"key": "bad key"}]), ["tolerations[0].key: is no key of a taint"]),
     (
         pod({"ports": [{"containerPort": 80, "hostPort": 81}]}, hostNetwork=True),
         ["containers[c].ports[80].hostPort: can't have hostPort 81"],

@@ -355,6 +355,26 @@ def test_a_revision_that_holds_no_runtime(target: ApiObject) -> None:
             assert told == [message]
 
 
+@pytest.mark.parametrize("data", [None, "text", ["a"], 5])
+def test_a_revision_whose_data_is_no_object(data: object) -> None:
+    raw = {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": {"name": PINNED, "labels": {"ome.io/runtime-of": "rt"}},
+        "data": data,
+    }
+    bad = read_revision(raw)
+    assert bad is not None
+    own = {"runner": {"name": "ome-container", "image": "mine"}}
+    target = pinned(revision=PINNED)
+    target.raw["spec"]["engine"] = own
+    rendered = planned(target, LIVE, revisions=[bad])
+    assert not list(rendered.objects())
+    assert [(event.reason, event.message) for event in rendered.events] == [
+        ("RuntimePinError", f"decode revision {PINNED}: data: it is no object")
+    ]
+
+
 FROZEN = {
     "type": "RuntimeDrifted",
     "status": "True",
