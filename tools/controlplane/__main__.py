@@ -50,7 +50,11 @@ def _up(args: argparse.Namespace) -> int:
 
 def _down(args: argparse.Namespace) -> int:
     gone = down(args.name)
-    _say(f"The control plane {args.name} is gone." if gone else f"There is no control plane {args.name}.")
+    _say(
+        f"The control plane {args.name} is gone."
+        if gone
+        else f"There is no control plane {args.name}."
+    )
     return 0
 
 
@@ -80,20 +84,28 @@ def _described(instance: Instance) -> list[str]:
 def _kubeconfig(args: argparse.Namespace) -> int:
     instance = Instance.named(args.name, os.environ)
     if not instance.running():
-        raise ControlPlaneError(f"there is no control plane {args.name}: run `python -m controlplane up`")
+        raise ControlPlaneError(
+            f"there is no control plane {args.name}: run `python -m controlplane up`"
+        )
     _say(str(instance.user_kubeconfig(args.user, args.group)))
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="controlplane", description="A real control plane for tests.")
+    parser = argparse.ArgumentParser(
+        prog="controlplane", description="A real control plane for tests."
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name: str, run: object, text: str, *, named: bool = True) -> argparse.ArgumentParser:
+    def command(
+        name: str, run: object, text: str, *, named: bool = True
+    ) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=text, description=text)
         made.set_defaults(run=run)
         if named:
-            made.add_argument("name", nargs="?", default="default", help="which control plane (default)")
+            made.add_argument(
+                "name", nargs="?", default="default", help="which control plane (default)"
+            )
         return made
 
     made = command("build", _build, "build its programs once", named=False)

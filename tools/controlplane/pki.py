@@ -68,7 +68,9 @@ class Authority:
         """A certificate for `localhost`, 127.0.0.1 and further names; it also serves as a client's."""
         names = ["localhost", *hosts]
         loopback = x509.IPAddress(ipaddress.IPv4Address("127.0.0.1"))
-        return self._issue(_name(names[-1], ()), [*(x509.DNSName(host) for host in names), loopback])
+        return self._issue(
+            _name(names[-1], ()), [*(x509.DNSName(host) for host in names), loopback]
+        )
 
     def _issue(self, subject: x509.Name, hosts: Sequence[x509.GeneralName]) -> Pair:
         key = ec.generate_private_key(ec.SECP256R1())
@@ -76,9 +78,12 @@ class Authority:
         if hosts:
             usages.append(ExtendedKeyUsageOID.SERVER_AUTH)
         builder = _builder(subject, self._certificate.subject, key)
-        builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         builder = builder.add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
+            x509.BasicConstraints(ca=False, path_length=None), critical=True
+        )
+        builder = builder.add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+            critical=False,
         )
         builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         if hosts:

@@ -7,6 +7,7 @@ import secrets
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -88,7 +89,10 @@ class ControlPlane:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
     ) -> None:
         self.stop()
 
@@ -100,7 +104,9 @@ def up(name: str, nodes: Path = NODES) -> ControlPlane:
         if instance.state().get("phase") != "ready":
             raise ControlPlaneError(f"the control plane {name} is starting; try again in a moment")
         return ControlPlane(instance)
-    _launch(instance, nodes, None)
+    supervisor = _launch(instance, nodes, None)
+    # It outlives this process; until then somebody has to wait for it, or it would stay as a zombie.
+    threading.Thread(target=supervisor.wait, daemon=True).start()
     return ControlPlane(instance)
 
 

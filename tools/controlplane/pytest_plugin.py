@@ -1,4 +1,4 @@
-"""Fixtures for tests that need a control plane. A control plane that isn't built is an error, not a skip."""
+"""Fixtures for tests that need a control plane. One that isn't built is an error, not a skip."""
 
 from __future__ import annotations
 

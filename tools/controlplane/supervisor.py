@@ -115,7 +115,9 @@ class Supervisor:
             self._pause()
             if time.monotonic() > deadline:
                 folder = self.instance.folder
-                raise ControlPlaneError(f"waited {_PATIENCE:.0f} s until {what}; logs are in {folder}")
+                raise ControlPlaneError(
+                    f"waited {_PATIENCE:.0f} s until {what}; logs are in {folder}"
+                )
 
 
 _TAINTS = ("get", "nodes", "-o", "jsonpath={.items[*].spec.taints[*].key} .")
