@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from controlplane import Kubectl
 
 ROOT = Path(__file__).parents[2]

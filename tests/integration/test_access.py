@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+
 from controlplane import ControlPlane, Kubectl
 
 
@@ -22,7 +23,9 @@ def test_users_may_do_what_they_are_granted(
         'Error from server (Forbidden): pods is forbidden: User "alice" cannot list resource "pods" '
         f'in API group "" in the namespace "{namespace}"\n'
     )
-    kubectl("create", "rolebinding", "view", "--clusterrole=view", "--group=on-call", "-n", namespace)
+    kubectl(
+        "create", "rolebinding", "view", "--clusterrole=view", "--group=on-call", "-n", namespace
+    )
     assert alice("get", "pods", "-n", namespace, "-o", "name") == ""
     groups = alice.json("auth", "whoami")["status"]["userInfo"]["groups"]
     assert groups == ["dev", "on-call", "system:authenticated"]
@@ -40,12 +43,22 @@ def test_components_have_identities_of_their_own(control_plane: ControlPlane) ->
     }
 
 
-def test_tokens_of_service_accounts(control_plane: ControlPlane, kubectl: Kubectl, namespace: str) -> None:
+def test_tokens_of_service_accounts(
+    control_plane: ControlPlane, kubectl: Kubectl, namespace: str
+) -> None:
     kubectl("create", "serviceaccount", "ome", "-n", namespace)
     token = kubectl("create", "token", "ome", "-n", namespace).strip()
     ours = ("--kubeconfig=/dev/null", f"--server={control_plane.server}")
     trust = f"--certificate-authority={control_plane.authority}"
-    who = kubectl("auth", "whoami", *ours, trust, f"--token={token}", "-o", "jsonpath={.status.userInfo.username}")
+    who = kubectl(
+        "auth",
+        "whoami",
+        *ours,
+        trust,
+        f"--token={token}",
+        "-o",
+        "jsonpath={.status.userInfo.username}",
+    )
     assert who == f"system:serviceaccount:{namespace}:ome"
 
 
@@ -54,7 +67,9 @@ class _Refuse(BaseHTTPRequestHandler):
         review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         status = {"message": "not today", "reason": "Forbidden", "code": 403}
         response = {"uid": review["request"]["uid"], "allowed": False, "status": status}
-        body = json.dumps({"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response})
+        body = json.dumps(
+            {"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response}
+        )
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.end_headers()
@@ -83,7 +98,12 @@ def test_a_webhook_refuses(
     control_plane: ControlPlane, kubectl: Kubectl, namespace: str, webhook: str
 ) -> None:
     authority = base64.b64encode(control_plane.authority.read_bytes()).decode()
-    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["configmaps"],
+    }
     hook = {
         "name": "refuse.example.com",
         "clientConfig": {"url": webhook, "caBundle": authority},

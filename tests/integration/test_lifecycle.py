@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from controlplane import ControlPlane, ControlPlaneError
 from controlplane.__main__ import main
 from controlplane.instance import Instance, sweep
-
 from tests.integration.conftest import ROOT, until
 
 COMPONENTS = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"]
@@ -60,7 +60,9 @@ def test_two_side_by_side(control_plane: ControlPlane) -> None:
 
 def test_nothing_is_left_when_the_parent_is_killed(state_folder: Path) -> None:
     environ = {**os.environ, "PYTHONPATH": str(ROOT / "tools")}
-    with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, env=environ) as parent:
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT], stdout=subprocess.PIPE, env=environ
+    ) as parent:
         assert parent.stdout is not None
         state = json.loads(parent.stdout.readline())
         parent.kill()
@@ -110,7 +112,9 @@ def test_up_stays_until_down(state_folder: Path, capsys: pytest.CaptureFixture[s
     assert run("down", "mine") == ["There is no control plane mine."]
 
 
-def test_a_component_that_ends_is_told(state_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_component_that_ends_is_told(
+    state_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The others are ended, and the folder is kept for its logs."""
     assert main(["up", "mine"]) == 0
     instance = Instance(state_folder / "mine")

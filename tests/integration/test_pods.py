@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+
 from controlplane import Kubectl
 
 WAIT = "--timeout=60s"
@@ -55,7 +56,17 @@ def test_a_deployment_on_gpu_nodes(kubectl: Kubectl, namespace: str) -> None:
     assert [pod["spec"]["nodeName"] for pod in pods] == ["l40s-0", "l40s-0"]
     kubectl("scale", "-n", namespace, "deployment/chat", "--replicas=3")
     pending = "--for=jsonpath={.status.phase}=Pending"
-    kubectl("wait", "-n", namespace, pending, "pod", "-l", "app=chat", "--field-selector=spec.nodeName=", WAIT)
+    kubectl(
+        "wait",
+        "-n",
+        namespace,
+        pending,
+        "pod",
+        "-l",
+        "app=chat",
+        "--field-selector=spec.nodeName=",
+        WAIT,
+    )
     kubectl("delete", "-n", namespace, "deployment/chat", "--cascade=foreground", WAIT)
     assert kubectl.json("get", "pods", "-n", namespace)["items"] == []
 
@@ -69,7 +80,9 @@ def test_a_deployment_on_gpu_nodes(kubectl: Kubectl, namespace: str) -> None:
         ("failed", "Failed", "Error"),
     ],
 )
-def test_a_pod_fails(kubectl: Kubectl, namespace: str, behaviour: str, phase: str, state: str) -> None:
+def test_a_pod_fails(
+    kubectl: Kubectl, namespace: str, behaviour: str, phase: str, state: str
+) -> None:
     kubectl("apply", "-n", namespace, "-f", "-", stdin=_pod("p", behaviour))
     told = '{.status.conditions[?(@.type=="Ready")].message}'
     kubectl("wait", "-n", namespace, "pod/p", f"--for=jsonpath={told}=simulated: {behaviour}", WAIT)

@@ -75,9 +75,7 @@ def build(environ: Mapping[str, str], say: Say) -> dict[str, Path]:
         found = located(environ, folder)
         missing = [program for program in PROGRAMS if program.name not in found]
         if missing:
-            say(
-                f"Building a control plane from Go modules into {folder}, once (some ten minutes)."
-            )
+            say(f"Building a control plane from Go modules into {folder}, once (some ten minutes).")
         for index, program in enumerate(missing, 1):
             _build_one(program, folder, environ, say, f"{index} of {len(missing)}")
     return located(environ, folder)
