@@ -112,10 +112,10 @@ class Instance:
             path = Path(file.name)
         return self.write_kubeconfig(path, str(self.state()["server"]), user, pair)
 
-    def try_lock(self) -> int | None:
-        """An open file that holds the lock; None if a supervisor, or nobody's folder, keeps it from us."""
+    def try_lock(self, *, create: bool = True) -> int | None:
+        """An open file that holds the lock; None if somebody else holds it, or there is no folder."""
         try:
-            file = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+            file = os.open(self.folder / "lock", os.O_RDWR | (os.O_CREAT if create else 0), 0o600)
         except FileNotFoundError:
             return None
         try:
@@ -130,11 +130,9 @@ class Instance:
 
     def running(self) -> bool:
         """Whether a supervisor holds the lock."""
-        if not (self.folder / "lock").exists():
-            return False
-        file = self.try_lock()
+        file = self.try_lock(create=False)
         if file is None:
-            return self.folder.exists()
+            return (self.folder / "lock").exists()
         os.close(file)
         return False
 

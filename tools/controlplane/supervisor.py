@@ -27,7 +27,7 @@ from controlplane.processes import Processes
 __all__ = ["main"]
 
 _TRIES = 5
-_PATIENCE = 90.0
+_PATIENCE = 180.0
 _PAUSE = 0.2
 
 
@@ -129,7 +129,13 @@ def _says(kubectl: Kubectl, *args: str) -> str:
     return "" if done.returncode else done.stdout
 
 
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
 def _stop(signum: int, frame: FrameType | None) -> None:
+    """Raise once; whoever asks again doesn't disturb the end."""
+    for each in _SIGNALS:
+        signal.signal(each, signal.SIG_IGN)
     raise _Stopped
 
 
@@ -140,7 +146,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--nodes", type=Path, required=True)
     parser.add_argument("--parent", type=int)
     args = parser.parse_args(argv)
-    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for each in _SIGNALS:
         signal.signal(each, _stop)
     return Supervisor(Instance(args.folder), args.parent, args.nodes).run()
 
