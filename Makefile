@@ -5,13 +5,20 @@ BIN := $(VENV)/bin
 PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip
 PLUGINS := plugins/sglang plugins/sglang_pd plugins/tokenspeed plugins/vllm
 
-.PHONY: demo test test-core check lint types contracts generated format crds bench clean
+.PHONY: demo test test-core controlplane check lint types contracts generated format crds bench clean
 
 demo: $(VENV)/.core
 	@$(BIN)/python tools/demo.py
 
+# The quick tests first, then those that need a control plane.
 test: $(VENV)/.dev
 	@$(BIN)/pytest
+	@$(MAKE) --no-print-directory controlplane
+	@$(BIN)/pytest tests/integration
+
+# A real control plane for tests, built once: tools/controlplane/README.md.
+controlplane: $(VENV)/.dev
+	@PYTHONPATH=tools $(BIN)/python -m controlplane build
 
 # The core alone: no engine plugin is installed there, and its tests pass.
 test-core: .venv-core/.done

@@ -1,3 +1,3 @@
 """What the tests of OME and of its own plugins share: the fixtures that any plugin's tests can have."""
 
-pytest_plugins = ["ome.testing.pytest_plugin"]
+pytest_plugins = ["controlplane.pytest_plugin", "ome.testing.pytest_plugin"]

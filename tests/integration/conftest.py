@@ -1,0 +1,42 @@
+"""What tests with a control plane share: OME's CRDs in it, and ways to wait."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from controlplane import Kubectl
+
+ROOT = Path(__file__).parents[2]
+# Far more than anything takes; reaching it is a failure.
+PATIENCE = 60.0
+
+
+def ome(*args: str) -> str:
+    """What `ome` prints; it may refuse some services (exit code 1), as the examples show."""
+    program = "from ome.cli.main import run; run()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, *args], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode in (0, 1), done.stderr
+    return done.stdout
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline, f"still not so after {PATIENCE:.0f} s"
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope="session")
+def crds(kubectl: Kubectl) -> None:
+    """OME's CRDs, as a user installs them: `ome crds | kubectl apply -f -`."""
+    kubectl("apply", "-f", "-", stdin=ome("crds"))
+    kubectl("wait", "--for=condition=Established", "crd", "--all", f"--timeout={PATIENCE:.0f}s")
