@@ -63,6 +63,15 @@ _COMPONENTS: Final = ("engine", "decoder", "router")
 # In the bytes of a value: a dollar sign that is no reference such as $(MODEL_PATH).
 _CANDIDATE: Final = re.compile(rb"\$[A-Za-z]")
 
+# What the API server puts into an object, by the field that holds it.
+_DEFAULTED: Final = {
+    "autoscalerPolicyRef": ("kind",),
+    "grpc": ("service",),
+    "modelFormat": ("operator", "weight"),
+    "modelFramework": ("operator", "weight"),
+    "scalingPolicy": ("mode",),
+}
+
 _Path = tuple[int | str, ...]
 _Fault = tuple[_Path, str, str]
 
@@ -152,6 +161,8 @@ def _in_object(value: Mapping[str, Any], path: _Path) -> Iterator[_Fault]:
         if isinstance(name, str) and name[:1] == "$" and item is not None:
             yield from _of_directive(name, item, value, path, is_map=is_map)
     if value.get(PATCH) == DELETE:
+        if not isinstance(path[-1], int):  # an item of a list has its key beside it
+            yield from _beside_delete([name for name in value if name != PATCH], path)
         return
     for name, item in value.items():
         if isinstance(name, str) and name[:1] == "$":
@@ -164,6 +175,16 @@ def _in_object(value: Mapping[str, Any], path: _Path) -> Iterator[_Fault]:
         else:
             why = "this list is replaced as a whole: no item of it merges"
             yield from _misplaced(item, at, why)
+
+
+def _beside_delete(names: list[str], path: _Path) -> Iterator[_Fault]:
+    """What stands beside `$patch: delete` would be lost without a word. The API server's defaults are
+    nobody's."""
+    names = [name for name in names if name not in _DEFAULTED.get(str(path[-1]), ())]
+    if names:
+        text = f"$patch: delete drops what stands beside it, {names[0]} too"
+        fix = "write $patch: replace to hold this and nothing else, or remove it"
+        yield (*path, PATCH), text, fix
 
 
 def _in_whole(value: Mapping[str, Any], path: _Path) -> Iterator[_Fault]:
@@ -186,6 +207,8 @@ def _in_keyed(items: list[Any], path: _Path, field: str) -> Iterator[_Fault]:
         if action == DELETE and item.get(key) in (None, "", 0):
             text = f"$patch: delete in an item of {field} needs the {key} of what it deletes"
             yield where, text, f"add {key}"
+        elif action == DELETE:
+            yield from _beside_delete([name for name in item if name not in keys], (*path, at))
         elif action == REPLACE and (extra := [name for name in item if name not in keys]):
             text = (
                 "$patch: replace in an item replaces the whole list and drops the item, "

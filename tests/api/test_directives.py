@@ -429,3 +429,25 @@ def test_what_an_overlay_sets_by_itself() -> None:
         "d": [{"$patch": "replace"}, {"e": GONE}],
     }
     assert without_directives(value) == {"a": {"b": 1}, "d": [{}]}
+
+
+@pytest.mark.parametrize(
+    ("engine", "field"),
+    [
+        ({"nodeSelector": {"$patch": "delete", "pool": "x"}}, "pool"),
+        ({"runner": {"name": "c", "resources": {"$patch": "delete", "limits": {}}}}, "limits"),
+        (
+            {"runner": {"name": "c", "env": [{"name": "A", "$patch": "delete", "value": "x"}]}},
+            "value",
+        ),
+    ],
+)
+def test_nothing_stands_beside_a_deletion(engine: dict[str, Any], field: str) -> None:
+    raw = {
+        "apiVersion": "ome.io/v1beta1",
+        "kind": "InferenceService",
+        "metadata": {"name": "s", "namespace": "d"},
+        "spec": {"engine": engine},
+    }
+    with pytest.raises(InvalidObject, match=f"drops what stands beside it, {field} too"):
+        parse(raw)

@@ -232,9 +232,7 @@ def test_a_chosen_runtime_is_rendered_without_its_directives() -> None:
         "annotations": {"$patch": "replace", "a": "b"},
     }
     rendered = plan_of(
-        runtime(
-            config, supportedModelFormats=auto, modelSizeRange={"$patch": "delete", "min": "1B"}
-        ),
+        runtime(config, supportedModelFormats=auto, modelSizeRange={"$patch": "delete"}),
         model(modelParameterSize="500M"),
         service(model={"name": "m"}, runtime=None),
         provenance=True,
