@@ -142,6 +142,11 @@ def _retained(old: Json | None, new: Json, path: _Path, report: Report) -> Json 
         text = "$retainKeys finds nothing to remove: no lower layer sets the object"
         report.append(Unmatched((*path, RETAIN_KEYS), text))
         return None
+    gone = [name for name in old if name not in names]
+    for name in names:
+        if name not in old and name not in new and (fix := suggestion(name, gone)):
+            text = f"$retainKeys keeps {name}, which no layer sets"
+            report.append(Unmatched((*path, RETAIN_KEYS), text, fix))
     return {name: item for name, item in old.items() if name in names}
 
 

@@ -550,3 +550,13 @@ def test_removing_and_adding_back_restores(base: Json, name: str) -> None:
         )
         == base
     )
+
+
+def test_a_misspelt_name_that_is_kept_is_said() -> None:
+    report: list[Any] = []
+    base = {"command": ["x"], "image": "i"}
+    after, _ = remove(base, {"$retainKeys": ["image", "comand", "other"]}, report=report)
+    assert after == {"image": "i"}
+    assert [(each.message, each.fix) for each in report] == [
+        ("$retainKeys keeps comand, which no layer sets", 'did you mean "command"?')
+    ]
