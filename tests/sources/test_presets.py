@@ -195,7 +195,7 @@ FIX = "mend the plugin, or write what the preset gives into the runtime and remo
         ("a: 1\n---\nb: 1", "it gives something that is no part of a runtime's spec"),
         ("a: &x [1]\nb: !!python/object:os.system x", None),
         ("{{ '{' * 1 }}", "* takes numbers; texts are joined by ~"),
-        ("engineConfig: {runner: {name: c, $patch: delete}}", "it holds directives, and has nothing below it to remove"),
+        ("engineConfig: {runner: {$patch: delete}}", "it holds directives, and has nothing below it to remove"),
         ("engineConfg: {}", "spec.engineConfg: unknown field, the API server drops it"),
         ("engineConfig: {runner: {image: x}}", "spec.engineConfig.runner.name: required"),
         ("engineConfig: {minReplicas: many}", 'spec.engineConfig.minReplicas: must be an integer, not a string ("many")'),
