@@ -249,11 +249,10 @@ class Engines:
 
     def _recognise(self, container: Container) -> Recognised:
         problems: list[Problem] = []
-        view = replace(container, env=MappingProxyType(dict(container.env)))
         found = [
             (engine, answer)
             for engine in self
-            if (answer := self._detect(engine, view, problems)) is not None
+            if (answer := self._detect(engine, container, problems)) is not None
         ]
         if not found:
             return Recognised(problems=tuple(problems))
@@ -270,10 +269,11 @@ class Engines:
     def _detect(
         self, engine: Engine, container: Container, problems: list[Problem]
     ) -> Detection | None:
+        shown = replace(container, env=MappingProxyType(dict(container.env)))
         found: Detection | None = self._guard.ask(
             engine.label,
             "ome_detect",
-            lambda: engine.manager.hook.ome_detect(container=container),
+            lambda: engine.manager.hook.ome_detect(container=shown),
             problems,
             _is_detection,
             "Detection",
