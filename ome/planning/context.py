@@ -47,8 +47,8 @@ class ComponentRefused(Exception):
 
 @dataclass(frozen=True)
 class ServiceContext:
-    """One service with what was resolved for it, and what planning leaves: warnings, and by component how
-    the model fits its accelerators."""
+    """One service with what was resolved for it, and what planning leaves: warnings, by component how the
+    model fits its accelerators, and by name the overlays: how they are mounted, or why they aren't."""
 
     snapshot: Snapshot
     engines: Engines
@@ -56,6 +56,7 @@ class ServiceContext:
     resolution: Resolution
     warnings: list[Problem] = field(default_factory=list)
     fits: dict[str, Json] = field(default_factory=dict)
+    overlays: dict[str, Json | str] = field(default_factory=dict)
 
     @property
     def ref(self) -> ObjectRef:

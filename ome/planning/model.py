@@ -104,14 +104,25 @@ def overlay_mounts(context: ServiceContext) -> dict[str, ModelMount]:
         model = find_model(context.snapshot, context.service.namespace, name, kind)
         if model is None or (model.raw.get("spec") or {}).get("disabled") is True:
             why = "doesn't exist" if model is None else "is disabled"
+            told = "not found" if model is None else why
+            context.overlays[name] = f'overlay "{name}" {told}'
             context.warn(
                 "OverlaySkipped",
                 f'overlay "{name}" {why}: it is left out',
                 path=f"spec.model.overlays[{name}]",
             )
             continue
-        mounts[_variable(name)] = _overlay_mount(model, context.service.namespace)
+        mounts[_variable(name)] = made = _overlay_mount(model, context.service.namespace)
+        context.overlays[name] = _mounted(model, name, made)
     return mounts
+
+
+def _mounted(model: Model, name: str, made: ModelMount) -> dict[str, str]:
+    """An overlay as status lists it."""
+    spec = model.raw.get("spec") or {}
+    path = {} if made.mount is None else {"mountPath": str(made.mount["mountPath"])}
+    distribution = spec.get("distribution") or "PerNode"
+    return {"name": name, "envVar": _variable(name), **path, "distribution": distribution}
 
 
 def _variable(overlay: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ome.api import ObjectRef, Problem
 
-__all__ = ["Action", "Apply", "Event", "Hold", "Plan", "Provenance", "Remove"]
+__all__ = ["Action", "Apply", "Event", "Hold", "Overlays", "Plan", "Provenance", "Remove"]
 
 Json = dict[str, Any]
 Provenance = Mapping[str, tuple[Any, str]]
@@ -77,6 +77,19 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class Overlays:
+    """The overlays of a service's model: those that are mounted, as status lists them, and why the others
+    aren't."""
+
+    mounted: tuple[Json, ...] = ()
+    skipped: tuple[str, ...] = ()
+
+    def as_json(self) -> Json:
+        """The overlays as JSON data."""
+        return {"mounted": list(self.mounted), "skipped": list(self.skipped)}
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Everything that one InferenceService asks for at one moment.
 
@@ -85,7 +98,9 @@ class Plan:
     the plan decides; those that it leaves out stay as they are. The condition `RuntimeDrifted` is removed
     where `conditions` lacks it. `denial` is what admission would refuse the service with. `provenance` is
     there only when asked for: by component, for every leaf of its pod and settings, the value and the layer
-    that set it; `removals` are the layers of what directives and edits took away.
+    that set it; `removals` are the layers of what directives and edits took away. `autoscalers` are by component
+    the `class` of the autoscaler and its `specSource`; `overlays` is None where the service has none, or
+    nothing came of them.
     """
 
     service: ObjectRef
@@ -100,6 +115,8 @@ class Plan:
     status: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Provenance] = field(default_factory=dict)
     removals: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    autoscalers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    overlays: Overlays | None = None
 
     def objects(self) -> Iterator[Json]:
         """The objects to apply, in order."""
@@ -132,6 +149,8 @@ class Plan:
             "requeueAfter": self.requeue_after,
             "status": dict(self.status),
             "provenance": provenance_json(self.provenance),
+            "autoscalers": {name: dict(each) for name, each in self.autoscalers.items()},
+            "overlays": self.overlays.as_json() if self.overlays else None,
         }
         return {**data, **{name: value for name, value in optional.items() if value}}
 

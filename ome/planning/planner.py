@@ -19,8 +19,9 @@ from ome.planning.component import Component, build_component
 from ome.planning.context import COMPONENTS, ComponentRefused, ServiceContext
 from ome.planning.modes import VIRTUAL
 from ome.planning.names import MAX_NAME
-from ome.planning.plan import Action, Apply, Event, Hold, Plan, Provenance, Remove
+from ome.planning.plan import Action, Apply, Event, Hold, Overlays, Plan, Provenance, Remove
 from ome.planning.scaling import autoscaler_object
+from ome.planning.stored import conditions_by_type, stored_status
 from ome.resolution.pinning import Pin
 from ome.resolution.refusals import Refused
 from ome.resolution.resolve import Resolution, resolve
@@ -128,10 +129,8 @@ def _drift_conditions(service: InferenceService, pin: Pin | None) -> tuple[Json,
     """`RuntimeDrifted` is True or absent, and never counts for Ready. Where nothing was decided about a
     pin it stays as it is: while the service follows its runtime, and while it can't be resolved."""
     if pin is None:
-        status = service.raw.get("status") or {}
-        return tuple(
-            item for item in status.get("conditions") or () if item.get("type") == _DRIFTED
-        )
+        drifted = conditions_by_type(stored_status(service)).get(_DRIFTED)
+        return () if drifted is None else (drifted,)
     if pin.drift is None:
         return ()
     return (
@@ -184,6 +183,23 @@ class _ServicePlan:
             decision=_decision(context.resolution, context.fits),
             provenance=dict[str, Provenance](self._provenance or {}),
             removals=self._removals,
+            autoscalers=self._autoscalers(),
+            overlays=self._overlays(),
+        )
+
+    def _autoscalers(self) -> dict[str, dict[str, str]]:
+        return {
+            name: {"class": part.scaling.kind, "specSource": part.scaling.source}
+            for name, part in self._parts.items()
+        }
+
+    def _overlays(self) -> Overlays | None:
+        found = self._context.overlays.values()
+        if not found or "engine" not in self._parts:
+            return None
+        return Overlays(
+            tuple(dict(each) for each in found if not isinstance(each, str)),
+            tuple(each for each in found if isinstance(each, str)),
         )
 
     def _advise(self) -> None:
@@ -215,9 +231,6 @@ class _ServicePlan:
 
     def _ingress(self) -> Action:
         """The Service named after the InferenceService, while ingress creation is off."""
-        service = self._context.service
-        if service.labels.get(_CLUSTER_LOCAL) == "cluster-local":
-            return Remove()
         if not self._ingress_disabled():
             problem = Problem(
                 "IngressNotRendered",
@@ -227,6 +240,8 @@ class _ServicePlan:
                 "set disableIngressCreation in the ingress configuration to get a Service instead",
             )
             return Hold((problem,))
+        if self._context.service.labels.get(_CLUSTER_LOCAL) == "cluster-local":
+            return Remove()
         target = "router" if "router" in self._parts else "engine"
         port = objects.service_ports(self._parts[target].pod)[0]["port"]
         return Apply((objects.external_service(self._context, target, port),))

@@ -49,11 +49,12 @@ _SCALED_OBJECT_ROOM: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """How a component scales: its bounds, and the autoscaler block that counts."""
+    """How a component scales: its bounds, the autoscaler block that counts, and where that comes from."""
 
     least: int | None
     most: int | None
     block: Json
+    source: str
 
     @property
     def kind(self) -> str:
@@ -79,7 +80,16 @@ def component_scaling(context: ServiceContext, name: str, merged: Json) -> Scali
     own = (context.declared(name) or {}).get("autoscaler") or {}
     scales_to_zero = own.get("class") == "KEDA" and bool((own.get("keda") or {}).get("triggers"))
     _check_bounds(name, least, most, block, scales_to_zero=scales_to_zero)
-    return Scaling(least, most, block)
+    return Scaling(least, most, block, _source(context, own, merged))
+
+
+def _source(context: ServiceContext, own: Json, merged: Json) -> str:
+    """Where a block comes from, in the words of status."""
+    if own:
+        return "isvc"
+    if merged.get("autoscaler"):
+        return "runtime"
+    return "legacy" if LEGACY_ANNOTATIONS & context.service.annotations.keys() else "default"
 
 
 def _autoscaler_block(context: ServiceContext, name: str, merged: Json) -> Json:

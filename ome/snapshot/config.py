@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ome.api.problems import ObjectRef, OmeError, Problem
+from ome.api.scalars import name_faults
 
 __all__ = [
     "CONFIG_NAME",
@@ -27,6 +28,9 @@ CONFIG_NAME: Final = "inferenceservice-config"
 _COMPONENTS: Final = ("engine", "decoder", "router")
 
 
+_FIELD: Final = re.compile(r"\{\{-?\s*\.(?P<field>Name|Namespace|IngressDomain)\s*-?\}\}")
+
+
 class InvalidConfig(OmeError):
     """The ConfigMap can't be used."""
 
@@ -37,7 +41,13 @@ class IngressConfig:
 
     creation_disabled: bool = True
     domain: str = "svc.cluster.local"
+    domain_template: str = "{{ .Name }}.{{ .Namespace }}.{{ .IngressDomain }}"
     url_scheme: str = "http"
+
+    def host(self, name: str, namespace: str) -> str:
+        """The host name of a service or a component, by the template."""
+        values = {"Name": name, "Namespace": namespace, "IngressDomain": self.domain}
+        return _FIELD.sub(lambda found: values[found["field"]], self.domain_template)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +63,7 @@ class Config:
     ingress: IngressConfig = IngressConfig()
 
 
+_TEMPLATE_MARK: Final = re.compile(r"\{\{.*?\}\}|\{\{|\}\}", re.DOTALL)
 _PERCENT: Final = re.compile(r"(100|[1-9]?[0-9])%", re.ASCII)
 
 
@@ -174,20 +185,39 @@ def _read_ingress(value: Any) -> dict[str, Any]:
     for name, kind in (
         ("disableIngressCreation", bool),
         ("ingressDomain", str),
+        ("domainTemplate", str),
         ("urlScheme", str),
     ):
         if ingress.get(name) is not None and not isinstance(ingress[name], kind):
             what = "true or false" if kind is bool else "a string"
             raise _Fault(f"invalid ingress config, {name} must be {what}")
+    template = ingress.get("domainTemplate") or default.domain_template
+    _check_template(template)
     return {
         "ingress": IngressConfig(
             creation_disabled=default.creation_disabled
             if ingress.get("disableIngressCreation") is None
             else ingress["disableIngressCreation"],
             domain=ingress.get("ingressDomain") or default.domain,
+            domain_template=template,
             url_scheme=ingress.get("urlScheme") or default.url_scheme,
         )
     }
+
+
+def _check_template(template: str) -> None:
+    """A template holds the known placeholders, and host names come out of it."""
+    unknown = _TEMPLATE_MARK.search(_FIELD.sub("", template))
+    if unknown is not None:
+        raise _Fault(
+            f"invalid ingress config, domainTemplate: {unknown[0]} is none of {{{{ .Name }}}}, "
+            "{{ .Namespace }} and {{ .IngressDomain }}"
+        )
+    if name_faults(_FIELD.sub("a", template)):
+        raise _Fault(
+            "invalid ingress config, domainTemplate must make host names: lower case letters, digits, "
+            "'-' and '.' beside placeholders"
+        )
 
 
 def _read_pod_monitor(value: Any) -> dict[str, Any]:

@@ -472,7 +472,7 @@ def test_provenance_of_a_leader() -> None:
 def test_the_plan_serialises() -> None:
     data = plan_of(*full_input()).as_json()
     assert json.loads(json.dumps(data)) == data
-    assert set(data) == {"service", "actions", "conditions", "decision"}
+    assert set(data) == {"service", "actions", "conditions", "decision", "autoscalers"}
     refused = plan_of(service()).as_json()
     assert refused["actions"]["engine"]["action"] == "Hold"
     assert len(refused["events"][0]["digest"]) == 16

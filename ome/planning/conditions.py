@@ -1,0 +1,171 @@
+"""The conditions of an InferenceService: what a plan decides and what live workloads tell, in one list.
+
+Source: OME inference-services and ingress documents (v1.3); Knative's conditions for how Ready follows from
+others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from ome.api import InferenceService
+from ome.planning.context import COMPONENTS
+from ome.planning.live import Live, Workload, is_time
+from ome.planning.plan import Hold, Plan, Remove
+from ome.planning.stored import conditions_by_type
+
+__all__ = ["READY", "conditions_of", "declared_components", "is_virtual", "stamp", "timed"]
+
+Json = dict[str, Any]
+
+READY: Final = "Ready"
+_ENGINE: Final = "EngineReady"
+_INGRESS: Final = "IngressReady"
+_RUNTIME: Final = "RuntimeReady"
+_OVERLAYS: Final = "OverlaysReady"
+# What counts for Ready, in the order in which it is told; everything else is for information.
+_COUNTING: Final = (_ENGINE, _INGRESS)
+# Every type that OME decides anew each time. The last is the controller's: a write that failed.
+_OWN: Final = frozenset(
+    {
+        READY,
+        *_COUNTING,
+        "DecoderReady",
+        "RouterReady",
+        _RUNTIME,
+        "RuntimeDrifted",
+        _OVERLAYS,
+        "WorkloadApplied",
+    }
+)
+_STATUSES: Final = frozenset({"True", "False", "Unknown"})
+
+
+def is_virtual(plan: Plan) -> bool:
+    """Whether somebody else runs the service: then the plan itself says that it is ready."""
+    return any(each["type"] == READY for each in plan.conditions)
+
+
+def declared_components(service: InferenceService, plan: Plan) -> list[str]:
+    """The components that the service asks for. A refused plan holds also those that it doesn't ask for;
+    the engine counts as asked for always, since nothing is ready without one."""
+    spec = service.raw.get("spec") or {}
+    return [
+        name
+        for name in COMPONENTS
+        if not isinstance(plan.actions.get(name), Remove)
+        and (name == "engine" or isinstance(spec.get(name), dict))
+    ]
+
+
+def conditions_of(
+    service: InferenceService, plan: Plan, live: Live, stored: Mapping[str, Any]
+) -> dict[str, Json]:
+    """The conditions by type, without times. Those of types that OME doesn't know stay as they are."""
+    old = conditions_by_type(stored)
+    found = {kind: each for kind, each in old.items() if kind not in _OWN}
+    found |= {each["type"]: dict(each) for each in plan.conditions}
+    if is_virtual(plan):
+        return found
+    for name in declared_components(service, plan):
+        kind = f"{name.capitalize()}Ready"
+        found[kind] = {"type": kind, **_component(plan, name, live.workloads.get(name))}
+    if _INGRESS not in found:
+        found[_INGRESS] = _ingress(plan, old.get(_INGRESS))
+    if _RUNTIME not in found and _RUNTIME in old:
+        found[_RUNTIME] = _runtime(plan, old[_RUNTIME])
+    overlays = _overlays(service, plan, old.get(_OVERLAYS))
+    if overlays is not None:
+        found[_OVERLAYS] = overlays
+    found[READY] = {"type": READY, **_ready(found)}
+    for kind in _OWN & found.keys() - {READY, *_COUNTING}:
+        found[kind].setdefault("severity", "Info")
+    return found
+
+
+def _said(status: str, reason: str = "", message: str = "") -> Json:
+    texts = {"reason": reason, "message": message}
+    return {"status": status, **{key: text for key, text in texts.items() if text}}
+
+
+def _component(plan: Plan, name: str, workload: Workload | None) -> Json:
+    """A component is as ready as its Deployment is available.
+
+    A Deployment that says nothing yet, or isn't there yet, is Unknown. Without one, a refusal makes the
+    component False: nothing will come until somebody acts.
+    """
+    action = plan.actions.get(name)
+    if workload is None:
+        if isinstance(action, Hold):
+            return _said("False", action.problems[0].code, action.problems[0].message)
+        return _said("Unknown", "Initializing", f"{name} component initializing")
+    available = workload.available
+    if available is None or available.get("status") not in _STATUSES:
+        progress = workload.progressing or {}
+        reason = progress.get("reason") or "Initializing"
+        message = progress.get("message") or f"{name} component initializing"
+        return _said("Unknown", reason, message)
+    return _said(available["status"], available.get("reason", ""), available.get("message", ""))
+
+
+def _ingress(plan: Plan, old: Json | None) -> Json:
+    """Where a plan says nothing about ingress something is refused: what runs stays as ready as it was,
+    and what never ran won't be."""
+    if old is not None and old["status"] == "True":
+        return dict(old)
+    action = plan.actions.get("ingress")
+    problem = action.problems[0] if isinstance(action, Hold) else None
+    if problem is None:
+        return {"type": _INGRESS, **_said("Unknown")}
+    return {"type": _INGRESS, **_said("False", problem.code, problem.message)}
+
+
+def _runtime(plan: Plan, old: Json) -> Json:
+    """A runtime that resolves clears an earlier False; without a decision nothing is known."""
+    if plan.decision is None:
+        return dict(old)
+    return {"type": _RUNTIME, **_said("True", "RuntimeResolved")}
+
+
+def _overlays(service: InferenceService, plan: Plan, old: Json | None) -> Json | None:
+    """Only with overlays; while the engine is refused it stays as it was."""
+    model = (service.raw.get("spec") or {}).get("model") or {}
+    if not model.get("overlays"):
+        return None
+    if plan.overlays is None:
+        return None if old is None else dict(old)
+    if plan.overlays.skipped:
+        message = "; ".join(plan.overlays.skipped)
+        return {"type": _OVERLAYS, **_said("False", "OverlaysSkipped", message)}
+    return {"type": _OVERLAYS, **_said("True", "AllOverlaysMounted")}
+
+
+def _ready(found: Mapping[str, Json]) -> Json:
+    """True when all that counts is; else what fails tells why, a False before an Unknown."""
+    counting = [found[kind] for kind in _COUNTING]
+    for status in ("False", "Unknown"):
+        for each in counting:
+            if each["status"] == status:
+                return _said(status, each.get("reason", ""), each.get("message", ""))
+    return _said("True")
+
+
+def timed(conditions: Iterable[Json], stored: Mapping[str, Any], now: datetime) -> list[Json]:
+    """Conditions in the order of their types, each with the time when its status last changed."""
+    old = conditions_by_type(stored)
+    dated = []
+    for each in sorted(conditions, key=lambda condition: str(condition["type"])):
+        before = old.get(each["type"], {})
+        at = before.get("lastTransitionTime")
+        if before.get("status") != each["status"] or not is_time(at):
+            at = stamp(now)
+        dated.append({**each, "lastTransitionTime": at})
+    return dated
+
+
+def stamp(now: datetime) -> str:
+    """A moment as Kubernetes writes it; one without a time zone is in UTC."""
+    at = now.astimezone(UTC) if now.tzinfo else now
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
