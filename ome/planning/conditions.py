@@ -40,6 +40,7 @@ _OWN: Final = frozenset(
         "WorkloadApplied",
     }
 )
+_LONGEST_MESSAGE: Final = 1024
 _STATUSES: Final = frozenset({"True", "False", "Unknown"})
 
 
@@ -90,6 +91,17 @@ def _said(status: str, reason: str = "", message: str = "") -> Json:
     return {"status": status, **{key: text for key, text in texts.items() if text}}
 
 
+def _refused(plan: Plan, action: Hold) -> Json:
+    """What a refusal says, with the reason of its event where it has one. A long message is cut: the event
+    has all of it, and this one is copied to Ready."""
+    problem = action.problems[0]
+    reasons = (each.reason for each in plan.events if each.message == problem.message)
+    message = problem.message
+    if len(message) > _LONGEST_MESSAGE:
+        message = f"{message[:_LONGEST_MESSAGE]} …"
+    return _said("False", next(reasons, problem.code), message)
+
+
 def _component(plan: Plan, name: str, workload: Workload | None) -> Json:
     """A component is as ready as its Deployment is available.
 
@@ -99,7 +111,7 @@ def _component(plan: Plan, name: str, workload: Workload | None) -> Json:
     action = plan.actions.get(name)
     if workload is None:
         if isinstance(action, Hold):
-            return _said("False", action.problems[0].code, action.problems[0].message)
+            return _refused(plan, action)
         return _said("Unknown", "Initializing", f"{name} component initializing")
     available = workload.available
     if available is None or available.get("status") not in _STATUSES:
@@ -116,10 +128,8 @@ def _ingress(plan: Plan, old: Json | None) -> Json:
     if old is not None and old["status"] == "True":
         return dict(old)
     action = plan.actions.get("ingress")
-    problem = action.problems[0] if isinstance(action, Hold) else None
-    if problem is None:
-        return {"type": _INGRESS, **_said("Unknown")}
-    return {"type": _INGRESS, **_said("False", problem.code, problem.message)}
+    said = _refused(plan, action) if isinstance(action, Hold) else _said("Unknown")
+    return {"type": _INGRESS, **said}
 
 
 def _runtime(plan: Plan, old: Json) -> Json:

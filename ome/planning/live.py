@@ -1,13 +1,14 @@
 """What status tells of live objects: small facts, read once from raw JSON and kept in memory.
 
-The readers never raise: what an object doesn't say, or says oddly, counts as not said. A pod's failure is
-what keeps one of its containers from running:
+The readers never raise: what an object doesn't say, or says oddly, counts as not said. A pod's failure
+is what keeps one of its containers from running:
 
-- ended with an exit code other than zero, or waiting in `CrashLoopBackOff` after it ended: the model failed to
-  load, as upstream has it. Both states of one crash give the same facts, so that a crash loop changes nothing.
-- waiting for what can't be started (an image that can't be pulled, a Secret that is missing): upstream goes on
-  waiting there and says nothing; here the reason is told and the model still counts as pending.
-- running again after such an end, and not ready yet: the failure is past, and told until the container is ready.
+- It ended with an exit code other than zero, or waits in `CrashLoopBackOff` after it ended: the model
+  failed to load, as upstream has it. Both states of one crash give the same facts, so that a crash loop
+  changes nothing.
+- It can't start (an image that can't be pulled, a Secret that is missing): upstream waits and says nothing;
+  here the reason is told, and the model still counts as pending.
+- It runs again after such an end and isn't ready yet: the failure is past, and told until it is ready.
 
 Source: OME inference-services document (v1.3), "Status"; Kubernetes' container states.
 """

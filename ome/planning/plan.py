@@ -98,9 +98,9 @@ class Plan:
     the plan decides; those that it leaves out stay as they are. The condition `RuntimeDrifted` is removed
     where `conditions` lacks it. `denial` is what admission would refuse the service with. `provenance` is
     there only when asked for: by component, for every leaf of its pod and settings, the value and the layer
-    that set it; `removals` are the layers of what directives and edits took away. `autoscalers` are by component
-    the `class` of the autoscaler and its `specSource`; `overlays` is None where the service has none, or
-    nothing came of them.
+    that set it; `removals` are the layers of what directives and edits took away. `autoscalers` are, by
+    component, the `class` of the autoscaler and its `specSource`; `overlays` is None where the service has
+    none, or nothing came of them.
     """
 
     service: ObjectRef

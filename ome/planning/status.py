@@ -1,8 +1,10 @@
 """The status of an InferenceService, from its plan and what runs, and the events that report a change.
 
-What status says is the present status with what is known now laid over it: what a plan leaves open stays, what is
-over goes. Reporting again, with nothing changed, gives the same status and no event. docs/status.md has every
-field for users. Source: OME inference-services, ingress and component-autoscaling documents (v1.3).
+What status says is the present status with what is known now laid over it: what a plan leaves open stays,
+what is over goes. Reporting again, with nothing changed, gives the same status and no event.
+docs/status.md has every field for users.
+
+Source: OME inference-services, ingress and component-autoscaling documents (v1.3).
 """
 
 from __future__ import annotations
@@ -59,13 +61,12 @@ def report_service(
     conditions = conditions_of(service, plan, live, stored)
     status["conditions"] = timed(conditions.values(), stored, now)
     is_ready = conditions[READY]["status"] == "True"
-    chosen = {"components": _components(service, plan, live, config, stored)}
+    chosen: Json = {"components": _components(service, plan, live, config, stored)}
     chosen |= _selection(service, plan, stored)
     chosen |= _overlays(service, plan, stored)
     chosen |= _address(service, plan, config, stored)
     chosen["modelStatus"] = model_status(service, plan, live, is_ready=is_ready)
-    reported = sorted({event.digest for event in plan.events})
-    chosen[REPORTED] = reported
+    chosen[REPORTED] = sorted({event.digest for event in plan.events})
     for field, value in chosen.items():
         status.pop(field, None)
         if value:

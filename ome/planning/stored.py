@@ -1,7 +1,7 @@
 """The status that a service has already, as far as it can be written again.
 
-A status may come from another controller, or another version of the CRD. What the CRD's schema has no place for
-is left out, since the API server would refuse the whole status with it; unknown fields stay.
+A status may come from another controller, or another version of the CRD. What the CRD's schema refuses is
+left out, since the API server would refuse the whole status with it; unknown fields stay.
 """
 
 from __future__ import annotations

@@ -38,7 +38,11 @@ def test_every_setting() -> None:
             acceleratorResources=["amd.com/gpu"],
             podDisruptionBudget={"rawDeployment": {"maxUnavailable": 1}},
             podMonitor={"labels": {"a": "b"}},
-            ingress={"disableIngressCreation": False, "ingressDomain": "example.com"},
+            ingress={
+                "disableIngressCreation": False,
+                "ingressDomain": "example.com",
+                "domainTemplate": "{{ .Name }}-{{.Namespace}}.{{ .IngressDomain }}",
+            },
             somethingElse="not even JSON",
         )
     )
@@ -49,11 +53,19 @@ def test_every_setting() -> None:
         accelerator_resources=("amd.com/gpu",),
         raw_pdb={"maxUnavailable": 1},
         pod_monitor={"labels": {"a": "b"}},
-        ingress=IngressConfig(creation_disabled=False, domain="example.com"),
+        ingress=IngressConfig(
+            creation_disabled=False,
+            domain="example.com",
+            domain_template="{{ .Name }}-{{.Namespace}}.{{ .IngressDomain }}",
+        ),
     )
+    assert parsed.ingress.host("chat", "demo") == "chat-demo.example.com"
+    assert IngressConfig().host("chat", "demo") == "chat.demo.svc.cluster.local"
 
 
 DEPLOY = "invalid deploy config, "
+TEMPLATE = "invalid ingress config, domainTemplate"
+KNOWN = "{{ .Name }}, {{ .Namespace }} and {{ .IngressDomain }}"
 BUDGET = "invalid podDisruptionBudget config, "
 
 
@@ -100,6 +112,20 @@ BUDGET = "invalid podDisruptionBudget config, "
         (
             {"ingress": {"disableIngressCreation": "false"}},
             "invalid ingress config, disableIngressCreation must be true or false",
+        ),
+        (
+            {"ingress": {"domainTemplate": ["a"]}},
+            "invalid ingress config, domainTemplate must be a string",
+        ),
+        (
+            {"ingress": {"domainTemplate": "{{ .Name }}.{{ .Labels.team }}.example.com"}},
+            TEMPLATE + ": {{ .Labels.team }} is none of " + KNOWN,
+        ),
+        ({"ingress": {"domainTemplate": "{{ .Name }.a"}}, TEMPLATE + ": {{ is none of " + KNOWN),
+        ({"ingress": {"domainTemplate": ".Name }}.a"}}, TEMPLATE + ": }} is none of " + KNOWN),
+        (
+            {"ingress": {"domainTemplate": "{{ .Name }}/{{ .Namespace }}"}},
+            TEMPLATE + " must make host names: lower case letters, digits, '-' and '.'",
         ),
         ({"podDisruptionBudget": {"raw": {}}}, BUDGET + 'unknown member "raw"'),
         (
