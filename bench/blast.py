@@ -15,7 +15,7 @@ from ome.api import ApiObject, parse
 from ome.engines.engines import Engines
 from ome.planning.planner import plan
 from ome.resolution.dependents import Dependents
-from ome.snapshot import Lineage, Snapshot
+from ome.snapshot import Kept, Lineage, Snapshot
 
 PER_CHILD = 5
 # (runtimes, of which children of the parent that is edited); each runtime has PER_CHILD services.
@@ -82,7 +82,7 @@ def measure(count: int, children: int) -> tuple[float, float, int]:
     for turn in range(ROUNDS):
         edited = runtime("edited", image=f"engine:v{turn + 2}")
         objects[edited.ref] = edited
-        snapshot = Snapshot.of([*objects.values(), *services], kept_lineage=lineage)
+        snapshot = Snapshot.of([*objects.values(), *services], kept=Kept(lineage))
         started = time.perf_counter()
         concerned = dependents.of(lineage.put(edited), snapshot)
         known = time.perf_counter()

@@ -51,6 +51,7 @@ def build_parser(prog: str) -> argparse.ArgumentParser:
     _add_explain(runtime_commands)
     _add_runtime_reports(runtime_commands)
     _add_engines(commands)
+    _add_controller(commands)
     crds = commands.add_parser(
         "crds",
         help="print the CustomResourceDefinitions",
@@ -79,6 +80,22 @@ def _add_engines(commands: Any) -> None:
         "--directory", metavar="DIR", help="where to write it (default ome-engine-NAME)"
     )
     begin.set_defaults(handler="ome.cli.newengine")
+
+
+def _add_controller(commands: Any) -> None:
+    from ome.cli.controllerflags import add_controller_flags
+
+    controller = commands.add_parser(
+        "controller",
+        help="run the controller against a cluster",
+        description=(
+            "Keep the workloads, status, conditions and events of InferenceServices true. Connects with "
+            "--kubeconfig, or with the service account of the pod it runs in."
+        ),
+        epilog="exit codes: 0 ended by SIGTERM or SIGINT; 1 it could not go on; 2 the flags can't be used",
+    )
+    add_controller_flags(controller)
+    controller.set_defaults(handler="ome.cli.controller")
 
 
 def _add_render(commands: Any) -> None:

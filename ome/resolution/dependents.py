@@ -20,7 +20,7 @@ class Dependents:
     """Services by the runtime that they name. Kept up one service at a time."""
 
     def __init__(self, services: Iterable[InferenceService] = ()) -> None:
-        self._services: dict[ObjectRef, InferenceService] = {}
+        self._named: dict[ObjectRef, tuple[str, str]] = {}
         self._by_name: dict[str, set[ObjectRef]] = {}
         for service in services:
             self.put(service)
@@ -28,18 +28,16 @@ class Dependents:
     def put(self, service: InferenceService) -> None:
         """Take in a service, or what became of it."""
         self.remove(service.ref)
-        self._services[service.ref] = service
-        if name := _named(service):
-            self._by_name.setdefault(name, set()).add(service.ref)
+        if named := _named(service):
+            self._named[service.ref] = named
+            self._by_name.setdefault(named[0], set()).add(service.ref)
 
     def remove(self, ref: ObjectRef) -> None:
         """Forget a service."""
-        service = self._services.pop(ref, None)
-        if service is None or not (name := _named(service)):
-            return
-        self._by_name[name].discard(ref)
-        if not self._by_name[name]:
-            del self._by_name[name]
+        if (named := self._named.pop(ref, None)) is not None:
+            self._by_name[named[0]].discard(ref)
+            if not self._by_name[named[0]]:
+                del self._by_name[named[0]]
 
     def of(self, runtimes: Iterable[ObjectRef], snapshot: Snapshot) -> frozenset[ObjectRef]:
         """The services that a change of these runtimes concerns.
@@ -56,8 +54,7 @@ class Dependents:
 
     def _takes(self, service: ObjectRef, runtime: ObjectRef, snapshot: Snapshot) -> bool:
         """Whether a service that names `runtime.name` gets this one, nothing of that name before it."""
-        reference = self._services[service].raw["spec"]["runtime"]
-        for each in lookup_order(service.namespace, runtime.name, runtime_kind(reference)):
+        for each in lookup_order(service.namespace, *self._named[service]):
             if each == runtime:
                 return True
             if snapshot.runtime_of(each) is not None:
@@ -65,7 +62,9 @@ class Dependents:
         return False
 
 
-def _named(service: InferenceService) -> str:
+def _named(service: InferenceService) -> tuple[str, str] | None:
+    """The name and the kind of the runtime that a service names, or None."""
     reference = (service.raw.get("spec") or {}).get("runtime")
-    name = reference.get("name") if isinstance(reference, dict) else None
-    return name if isinstance(name, str) else ""
+    if not isinstance(reference, dict) or not isinstance(name := reference.get("name"), str):
+        return None
+    return (name, runtime_kind(reference)) if name else None

@@ -16,8 +16,11 @@ from ome.snapshot.snapshot import (
     DEFAULT_OME_NAMESPACE,
     EVERY_API,
     ApiKind,
+    Kept,
     PluginVersion,
+    RevisionOf,
     Snapshot,
+    group_revisions,
 )
 
 __all__ = [
@@ -34,12 +37,15 @@ __all__ = [
     "Filling",
     "IngressConfig",
     "InvalidConfig",
+    "Kept",
     "Lineage",
     "PluginVersion",
     "Presets",
     "Revision",
+    "RevisionOf",
     "Runtime",
     "Snapshot",
+    "group_revisions",
     "no_presets",
     "parse_config",
     "read_revision",

@@ -6,7 +6,7 @@ changes. Source: OME "Runtime inheritance" document (v1.3). Only specs are inher
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -83,12 +83,18 @@ class Effective:
 class Lineage:
     """Who inherits from whom. Kept up one runtime at a time; a change costs what it reaches.
 
-    `presets` fills the runtimes that name a preset, before anything is merged.
+    `presets` fills the runtimes that name a preset, before anything is merged. `kept` is where the runtimes
+    are kept, if not in a dict of its own; it may hold other objects, too.
     """
 
-    def __init__(self, runtimes: Iterable[Runtime] = (), presets: Presets = no_presets) -> None:
+    def __init__(
+        self,
+        runtimes: Iterable[Runtime] = (),
+        presets: Presets = no_presets,
+        kept: MutableMapping[ObjectRef, Any] | None = None,
+    ) -> None:
         self._presets = presets
-        self._runtimes: dict[ObjectRef, Runtime] = {}
+        self._runtimes: MutableMapping[ObjectRef, Runtime] = {} if kept is None else kept
         self._fillings: dict[ObjectRef, Filling] = {}
         self._children: dict[str, set[ObjectRef]] = {}
         self._effective: dict[ObjectRef, Effective] = {}

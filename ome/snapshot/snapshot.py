@@ -30,7 +30,16 @@ from ome.snapshot.filling import Filling, Presets, no_presets
 from ome.snapshot.lineage import Lineage, Runtime
 from ome.snapshot.revision import Revision
 
-__all__ = ["DEFAULT_OME_NAMESPACE", "EVERY_API", "ApiKind", "PluginVersion", "Snapshot"]
+__all__ = [
+    "DEFAULT_OME_NAMESPACE",
+    "EVERY_API",
+    "ApiKind",
+    "Kept",
+    "PluginVersion",
+    "RevisionOf",
+    "Snapshot",
+    "group_revisions",
+]
 
 DEFAULT_OME_NAMESPACE: Final = "ome"
 
@@ -62,6 +71,26 @@ class PluginVersion:
 
 _Object = TypeVar("_Object", bound=ApiObject)
 _Key = tuple[str, str]
+# The runtime that a revision is of: kind, namespace and name.
+RevisionOf = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is derived from a snapshot's contents, where somebody keeps it up while they change: who
+    inherits from whom, the runtimes compiled for selection, and the revisions by runtime."""
+
+    lineage: Lineage
+    runtime_index: RuntimeIndex | None = None
+    revisions: Mapping[RevisionOf, list[Revision]] | None = None
+
+
+def group_revisions(revisions: Iterable[Revision]) -> dict[RevisionOf, list[Revision]]:
+    """Revisions by the runtime that their labels name."""
+    found: dict[RevisionOf, list[Revision]] = {}
+    for each in revisions:
+        found.setdefault((each.kind, each.namespace, each.runtime), []).append(each)
+    return found
 
 
 @dataclass(frozen=True)
@@ -86,7 +115,7 @@ class Snapshot:
     stored: tuple[Revision, ...]
     revisions: Mapping[str, Revision]
     fillings: Mapping[ObjectRef, Filling]
-    kept_lineage: Lineage | None = field(repr=False)
+    kept: Kept | None = field(repr=False)
     _by_kind: Mapping[type[ApiObject], Mapping[_Key, ApiObject]] = field(repr=False)
 
     @classmethod
@@ -103,12 +132,12 @@ class Snapshot:
         keeps_choices: bool = True,
         revisions: Iterable[Revision] = (),
         presets: Presets = no_presets,
-        kept_lineage: Lineage | None = None,
+        kept: Kept | None = None,
     ) -> Snapshot:
         """A snapshot of these objects; of two with the same kind, namespace and name the later stays.
 
-        `presets` fills the runtimes that name a preset. `kept_lineage` is the lineage of the same runtimes,
-        where somebody keeps one up; it has to know the same presets.
+        `presets` fills the runtimes that name a preset. What is `kept` has to be of the same contents, and
+        to know the same presets.
         """
         stored = tuple(revisions)
         by_kind: dict[type[ApiObject], dict[_Key, ApiObject]] = {}
@@ -131,8 +160,40 @@ class Snapshot:
             stored=stored,
             revisions={each.name: each for each in stored},
             fillings=fillings,
-            kept_lineage=kept_lineage,
+            kept=kept,
             _by_kind=by_kind,
+        )
+
+    @classmethod
+    def over(
+        cls,
+        contents: Mapping[type[ApiObject], Mapping[_Key, ApiObject]],
+        kept: Kept,
+        *,
+        now: datetime,
+        config: Config,
+        served: frozenset[ApiKind],
+        plugins: tuple[PluginVersion, ...],
+        ome_namespace: str,
+        live: Mapping[ObjectRef, str],
+        revisions: Mapping[str, Revision],
+    ) -> Snapshot:
+        """A snapshot of what somebody keeps up, by kind, then by namespace and name. It costs nothing to
+        make, and is true until the contents change. Runtimes are taken as they are: in a cluster presets
+        are applied when a runtime is admitted."""
+        return cls(
+            now=now,
+            config=config,
+            served=served,
+            plugins=plugins,
+            ome_namespace=ome_namespace,
+            live=live,
+            keeps_choices=True,
+            stored=(),
+            revisions=revisions,
+            fillings={},
+            kept=kept,
+            _by_kind=contents,
         )
 
     def _get(self, kind: type[_Object], namespace: str, name: str) -> _Object | None:
@@ -180,6 +241,8 @@ class Snapshot:
     @cached_property
     def runtime_index(self) -> RuntimeIndex:
         """Every runtime, compiled for selection; built when a service first needs it."""
+        if self.kept is not None and self.kept.runtime_index is not None:
+            return self.kept.runtime_index
         kinds = (ServingRuntime, ClusterServingRuntime)
         return RuntimeIndex(
             (item.ref, own_spec(item))
@@ -190,8 +253,8 @@ class Snapshot:
     @cached_property
     def lineage(self) -> Lineage:
         """Who inherits from whom; chains are followed when a service first needs them."""
-        if self.kept_lineage is not None:
-            return self.kept_lineage
+        if self.kept is not None:
+            return self.kept.lineage
         kinds = (ServingRuntime, ClusterServingRuntime)
         found = (item for kind in kinds for item in self._by_kind.get(kind, {}).values())
         return Lineage(found, lambda runtime: self.fillings.get(runtime.ref))  # type: ignore[arg-type]
@@ -219,11 +282,10 @@ class Snapshot:
         return [each for each in self._revisions_by_runtime.get(key, ()) if each.is_usable]
 
     @cached_property
-    def _revisions_by_runtime(self) -> Mapping[tuple[str, str, str], list[Revision]]:
-        found: dict[tuple[str, str, str], list[Revision]] = {}
-        for each in self.revisions.values():
-            found.setdefault((each.kind, each.namespace, each.runtime), []).append(each)
-        return found
+    def _revisions_by_runtime(self) -> Mapping[RevisionOf, list[Revision]]:
+        if self.kept is not None and self.kept.revisions is not None:
+            return self.kept.revisions
+        return group_revisions(self.revisions.values())
 
     def is_served(self, api_version: str, kind: str) -> bool:
         """Whether the API server has an optional kind."""

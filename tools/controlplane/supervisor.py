@@ -105,7 +105,7 @@ class Supervisor:
         start("kwok")
         account = ("get", "serviceaccount", "default", "-n", "default", "-o", "name")
         self._until("there are service accounts", lambda: _says(kubectl, *account))
-        nodes = ("wait", "--for=condition=Ready", "node", "--all", "--timeout=1s")
+        nodes = ("wait", "--for=condition=Ready", "node", "--all", "--timeout=15s")
         self._until("the nodes are ready", lambda: _says(kubectl, *nodes))
         self._until("nodes take pods", lambda: not _says(kubectl, *_TAINTS).count("not-ready"))
 

@@ -1,0 +1,326 @@
+"""The API server as the controller talks to it: plain JSON over the `kubernetes` package's client.
+
+Connection, TLS and credentials are the package's; its generated types aren't used, since they cost five
+times the CPU of the JSON (docs/adr/0011-the-controllers-client.md). Nothing here retries but 429.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import aiohttp
+from kubernetes.aio.client.api_client import ApiClient
+from kubernetes.aio.client.configuration import Configuration
+from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
+
+from ome.controller.resources import Resource
+from ome.controller.telemetry import Metrics
+
+__all__ = ["Api", "ApiError", "NotLeading", "RateLimit", "Unreachable", "connect"]
+
+Json = dict[str, Any]
+
+MANAGER: Final = "ome-controller"
+_MERGE: Final = "application/merge-patch+json"
+_APPLY: Final = "application/apply-patch+yaml"
+_JSON_PATCH: Final = "application/json-patch+json"
+_METADATA_ONLY: Final = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+_METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+_TIMEOUT: Final = 30.0
+_TRIES: Final = 4
+_LONGEST_WAIT: Final = 30.0
+
+
+class ApiError(Exception):
+    """The API server refused a request: its HTTP status, its reason and what it said."""
+
+    def __init__(self, status: int, reason: str, message: str, retry_after: float = 0.0) -> None:
+        super().__init__(message)
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.retry_after = retry_after
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the object, or its kind, isn't there."""
+        return self.status == 404
+
+    @property
+    def is_conflict(self) -> bool:
+        """Whether somebody else was there first."""
+        return self.status == 409
+
+    @property
+    def is_forbidden(self) -> bool:
+        """Whether the controller may not do this."""
+        return self.status in (401, 403)
+
+
+class Unreachable(Exception):
+    """No answer came: the connection failed, was cut, or took too long."""
+
+
+class NotLeading(Exception):
+    """A write was due after the Lease's deadline; it was not sent."""
+
+
+class RateLimit:
+    """At most `qps` requests a second over time, and `burst` at once; no limit when `qps` is 0."""
+
+    def __init__(self, qps: float = 0.0, burst: int = 0) -> None:
+        self._qps = qps
+        self._burst = max(burst, 1)
+        self._tokens = float(self._burst)
+        self._at = time.monotonic()
+
+    async def wait(self) -> None:
+        """Wait for the next free place; places are given in the order asked for."""
+        if self._qps <= 0:
+            return
+        now = time.monotonic()
+        self._tokens = min(self._burst, self._tokens + (now - self._at) * self._qps)
+        self._at = now
+        self._tokens -= 1
+        if self._tokens < 0:
+            await asyncio.sleep(-self._tokens / self._qps)
+
+
+async def connect(kubeconfig: str | None = None, context: str | None = None) -> ApiClient:
+    """A client by a kubeconfig file, or by the service account of the pod this runs in.
+
+    `kubeconfig` None takes `KUBECONFIG`, then the pod's account, then `~/.kube/config`. Raises
+    ConfigException when there is nothing to connect with.
+    """
+    configuration = Configuration()
+    # Watches hold their connections: no limit on them.
+    configuration.connection_pool_maxsize = 0
+    if kubeconfig is None and context is None:
+        try:
+            load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+            return ApiClient(configuration)
+        except ConfigException:
+            pass
+    load: Any = load_kube_config
+    await load(config_file=kubeconfig, context=context, client_configuration=configuration)
+    return ApiClient(configuration)
+
+
+class Api:
+    """Requests to the API server, as JSON. Raises ApiError, Unreachable and, for writes, NotLeading."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        *,
+        limit: RateLimit | None = None,
+        may_write: Callable[[], bool] = lambda: True,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self._client = client
+        self._limit = limit or RateLimit()
+        self._may_write = may_write
+        self._metrics = metrics or Metrics()
+
+    async def get(
+        self, resource: Resource, namespace: str, name: str, *, metadata_only: bool = False
+    ) -> Json:
+        """An object, or only its metadata."""
+        accept = _METADATA_ONLY if metadata_only else "application/json"
+        return await self._json("GET", resource, namespace, name, accept=accept)
+
+    async def page(
+        self,
+        resource: Resource,
+        namespace: str,
+        query: Mapping[str, str],
+        *,
+        metadata_only: bool = False,
+    ) -> Json:
+        """One page of a list."""
+        accept = _METADATA_LIST if metadata_only else "application/json"
+        return await self._json("GET", resource, namespace, "", query=query, accept=accept)
+
+    @asynccontextmanager
+    async def watch(
+        self,
+        resource: Resource,
+        namespace: str,
+        query: Mapping[str, str],
+        *,
+        idle: float,
+        metadata_only: bool = False,
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The lines of a watch, until the server ends it; Unreachable after `idle` seconds of silence."""
+        accept = _METADATA_ONLY if metadata_only else "application/json"
+        url = f"{resource.path(namespace)}?{urlencode({**query, 'watch': 'true'})}"
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=_TIMEOUT, sock_read=idle)
+        response = await self._send("WATCH", url, {"Accept": accept}, None, timeout)
+        try:
+            if response.status >= 400:
+                raise _error(response, await _read(response))
+            yield _lines(response)
+        finally:
+            response.close()
+
+    async def create(self, resource: Resource, namespace: str, body: Json) -> Json:
+        """A new object; a 409 when there is one of its name."""
+        query = {"fieldManager": MANAGER}
+        return await self._json("POST", resource, namespace, "", query=query, body=body)
+
+    async def apply(
+        self, resource: Resource, body: Json, *, force: bool, manager: str = MANAGER
+    ) -> Json:
+        """Server-side apply of an object; without `force`, a 409 when it takes another's field."""
+        metadata = body["metadata"]
+        query = {"fieldManager": manager, "force": "true" if force else "false"}
+        namespace, name = metadata.get("namespace", ""), metadata["name"]
+        return await self._json(
+            "PATCH", resource, namespace, name, query=query, body=body, content=_APPLY
+        )
+
+    async def patch(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        body: Any,
+        *,
+        subresource: str = "",
+    ) -> Json:
+        """A JSON merge patch, or a JSON patch when `body` is a list of operations."""
+        content = _JSON_PATCH if isinstance(body, list) else _MERGE
+        query = {"fieldManager": MANAGER}
+        return await self._json(
+            "PATCH",
+            resource,
+            namespace,
+            name,
+            subresource=subresource,
+            query=query,
+            body=body,
+            content=content,
+        )
+
+    async def replace(self, resource: Resource, namespace: str, name: str, body: Json) -> Json:
+        """A whole object in place of the one with its resourceVersion; a 409 when that has changed."""
+        return await self._json("PUT", resource, namespace, name, body=body)
+
+    async def delete(self, resource: Resource, namespace: str, name: str, uid: str) -> None:
+        """Delete the object with this uid, and let the garbage collector follow."""
+        body = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": uid},
+            "propagationPolicy": "Background",
+        }
+        await self._json("DELETE", resource, namespace, name, body=body)
+
+    async def _json(
+        self,
+        method: str,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        *,
+        subresource: str = "",
+        query: Mapping[str, str] | None = None,
+        body: Any = None,
+        accept: str = "application/json",
+        content: str = "application/json",
+    ) -> Json:
+        url = resource.path(namespace, name, subresource)
+        if query:
+            url += f"?{urlencode(query)}"
+        timeout = aiohttp.ClientTimeout(total=_TIMEOUT)
+        for attempt in range(_TRIES):
+            await self._limit.wait()
+            headers = {"Accept": accept, "Content-Type": content}
+            response = await self._send(method, url, headers, body, timeout)
+            data = await _read(response)
+            if response.status < 400:
+                found: Json = json.loads(data)
+                return found
+            error = _error(response, data)
+            if error.status != 429 or attempt == _TRIES - 1:
+                raise error
+            await asyncio.sleep(min(error.retry_after or 2.0**attempt, _LONGEST_WAIT))
+        raise AssertionError
+
+    async def _send(
+        self,
+        method: str,
+        url: str,
+        headers: dict[str, str],
+        body: Any,
+        timeout: aiohttp.ClientTimeout,
+    ) -> aiohttp.ClientResponse:
+        """Send one request. The right to write is checked last, after everything that can take time."""
+        client = self._client
+        verb = "GET" if method == "WATCH" else method
+        headers["User-Agent"] = MANAGER
+        await client.update_params_for_auth(headers, [], ["BearerToken"], url, verb, body)
+        if verb != "GET" and not self._may_write():
+            raise NotLeading
+        start = time.monotonic()
+        code = "error"
+        try:
+            full = client.configuration.host + url
+            send: Any = client.rest_client.request
+            sent = await send(verb, full, headers=headers, body=body, _request_timeout=timeout)
+            response: aiohttp.ClientResponse = sent.response
+            code = str(response.status)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Unreachable(_cause(error)) from error
+        finally:
+            self._metrics.request(method, url, code, time.monotonic() - start)
+        return response
+
+
+async def _read(response: aiohttp.ClientResponse) -> bytes:
+    try:
+        return await response.read()
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise Unreachable(_cause(error)) from error
+
+
+async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """The lines of a response of any length: those of aiohttp's own reader are bounded."""
+    rest: list[bytes] = []
+    try:
+        async for chunk in response.content.iter_any():
+            *whole, last = chunk.split(b"\n")
+            for line in whole:
+                rest.append(line)
+                yield b"".join(rest)
+                rest.clear()
+            rest.append(last)
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise Unreachable(_cause(error)) from error
+
+
+def _cause(error: BaseException) -> str:
+    return str(error) or type(error).__name__
+
+
+def _error(response: aiohttp.ClientResponse, data: bytes) -> ApiError:
+    """The error that an answer is: a Status object, or whatever something in between has sent."""
+    try:
+        status = json.loads(data)
+    except ValueError:
+        status = None
+    if not isinstance(status, dict) or not isinstance(status.get("message"), str):
+        status = {"message": data[:200].decode(errors="replace").strip() or response.reason or ""}
+    retry = response.headers.get("Retry-After", "")
+    return ApiError(
+        response.status,
+        str(status.get("reason") or response.reason or ""),
+        status["message"],
+        float(retry) if retry.isdecimal() else 0.0,
+    )

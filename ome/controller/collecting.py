@@ -1,0 +1,74 @@
+"""Garbage collection of runtime revisions. Source: OME "Runtime revisions and pinning" document (v1.3)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from ome.api import ObjectRef
+from ome.controller.client import Api, ApiError
+from ome.controller.resources import BY_KIND
+from ome.controller.world import World
+from ome.resolution.revisions import (
+    ELIGIBLE_SINCE,
+    GRACE,
+    KEPT_NEWEST,
+    Collected,
+    collect_revisions,
+)
+
+__all__ = ["Collector"]
+
+_log: Final = logging.getLogger("ome.controller.revisions")
+
+
+class Collector:
+    """Marks, unmarks and deletes revisions of runtimes."""
+
+    def __init__(
+        self,
+        api: Api,
+        world: World,
+        clock: Callable[[], datetime],
+        *,
+        keep: int = KEPT_NEWEST,
+        grace: timedelta = GRACE,
+    ) -> None:
+        self._api = api
+        self._world = world
+        self._clock = clock
+        self._keep = keep
+        self._grace = grace
+
+    async def collect(self) -> int:
+        """Collect once; returns the number of writes. Raises ApiError, Unreachable and NotLeading."""
+        used = self._world.concerns.pinned()
+        revisions = self._world.revisions()
+        due = list(
+            collect_revisions(revisions, used, self._clock(), keep=self._keep, grace=self._grace)
+        )
+        for each in due:
+            try:
+                await self._carry_out(each)
+            except ApiError as error:
+                if not error.is_missing:
+                    raise
+        return len(due)
+
+    async def _carry_out(self, collected: Collected) -> None:
+        resource = BY_KIND["ControllerRevision"]
+        namespace, name = self._world.ome_namespace, collected.revision
+        fields = {"revision": name, "action": collected.action}
+        _log.info("collected a revision", extra={"fields": fields})
+        if collected.action == "Delete":
+            revision = next(each for each in self._world.revisions() if each.name == name)
+            await self._api.delete(resource, namespace, name, revision.uid)
+            self._world.remove_revision(ObjectRef(resource.kind, namespace, name))
+            return
+        since = None
+        if collected.since is not None:
+            since = collected.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        patch = {"metadata": {"annotations": {ELIGIBLE_SINCE: since}}}
+        self._world.put_revision(await self._api.patch(resource, namespace, name, patch))

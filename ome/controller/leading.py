@@ -1,0 +1,180 @@
+"""Leader election by a Lease: of several controllers one writes.
+
+Nothing here trusts that clocks agree: a candidate takes a Lease over when it has seen it unchanged for the
+lease's duration, by its own clock; a leader stops writing when its last successful renewal began
+`renew_deadline` ago, which is earlier. Losing the Lease ends no process: it waits to lead again.
+docs/adr/0011-the-controllers-client.md says why the client library's election isn't used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from ome.controller.client import Api, ApiError, Unreachable
+from ome.controller.resources import BY_KIND
+
+__all__ = ["LEASE_NAME", "Election", "Times"]
+
+LEASE_NAME: Final = "ome-controller-manager-leader-lock"
+_log: Final = logging.getLogger("ome.controller.leader")
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds: how long a Lease holds, how long its holder writes after a renewal, and how often it
+    renews."""
+
+    lease: float = 15.0
+    renew: float = 10.0
+    retry: float = 2.0
+
+    def problem(self) -> str:
+        """Why these don't work, or "": lease > renew > 1.2 × retry."""
+        if self.retry <= 0:
+            return "the leader election's retry period must be greater than zero"
+        if self.lease <= self.renew:
+            return "the leader election's lease duration must be greater than its renew deadline"
+        if self.renew <= 1.2 * self.retry:
+            return (
+                "the leader election's renew deadline must be greater than 1.2 × its retry period"
+            )
+        if self.lease < 1:
+            return "the leader election's lease duration must be at least 1s"
+        return ""
+
+
+class Election:
+    """Takes part in the election while `run` runs. `changed` is told when leading begins and ends."""
+
+    def __init__(
+        self,
+        api: Api,
+        namespace: str,
+        identity: str,
+        *,
+        times: Times = Times(),
+        changed: Callable[[bool], None] = lambda leads: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._api = api
+        self._namespace = namespace
+        self._identity = identity
+        self._times = times
+        self._changed = changed
+        self._clock = clock
+        self._deadline = 0.0
+        self._told = False
+        self._seen: tuple[str, str] = ("", "")
+        self._seen_at = 0.0
+
+    def may_write(self) -> bool:
+        """Whether a write may start now."""
+        return self._clock() < self._deadline
+
+    async def run(self) -> None:
+        """Lead whenever possible, until cancelled."""
+        while True:
+            began = self._clock()
+            leads = False
+            try:
+                leads = await asyncio.wait_for(self._try(), self._times.renew)
+            except ApiError as error:
+                _log.warning(f"could not renew the Lease: {error.message}")
+            except (Unreachable, TimeoutError) as error:
+                _log.warning(f"could not renew the Lease: {error or 'timed out'}")
+            else:
+                if not leads:
+                    self._deadline = 0.0
+            if leads:
+                self._deadline = began + self._times.renew
+            self._tell()
+            await self._sleep()
+
+    async def _sleep(self) -> None:
+        """Until the next try, telling in between when the deadline passes."""
+        wake = self._clock() + self._times.retry
+        if self._told and self._deadline < wake:
+            await asyncio.sleep(max(0.0, self._deadline - self._clock()))
+            self._tell()
+        await asyncio.sleep(max(0.0, wake - self._clock()))
+
+    async def release(self) -> None:
+        """Give the Lease up, so that another one needn't wait for it. Nothing more is written after
+        this."""
+        led, self._deadline = self._told, 0.0
+        self._tell()
+        if not led:
+            return
+        try:
+            lease = await self._api.get(BY_KIND["Lease"], self._namespace, LEASE_NAME)
+            if (lease.get("spec") or {}).get("holderIdentity") == self._identity:
+                lease["spec"] = {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}
+                await self._api.replace(BY_KIND["Lease"], self._namespace, LEASE_NAME, lease)
+        except (ApiError, Unreachable) as error:
+            _log.warning(f"could not release the Lease: {error}")
+
+    async def _try(self) -> bool:
+        """Take or renew the Lease if it is to be had. Raises ApiError and Unreachable."""
+        resource = BY_KIND["Lease"]
+        try:
+            lease = await self._api.get(resource, self._namespace, LEASE_NAME)
+        except ApiError as error:
+            if not error.is_missing:
+                raise
+            lease = {
+                "apiVersion": "coordination.k8s.io/v1",
+                "kind": "Lease",
+                "metadata": {"name": LEASE_NAME, "namespace": self._namespace},
+                "spec": self._spec({}),
+            }
+            return await self._won(self._api.create(resource, self._namespace, lease))
+        spec = lease.get("spec") or {}
+        if not self._is_free(spec):
+            return False
+        lease["spec"] = self._spec(spec)
+        return await self._won(self._api.replace(resource, self._namespace, LEASE_NAME, lease))
+
+    async def _won(self, write: Any) -> bool:
+        """Whether a write that only one can make is ours."""
+        try:
+            await write
+        except ApiError as error:
+            if error.is_conflict:
+                return False
+            raise
+        return True
+
+    def _is_free(self, spec: dict[str, Any]) -> bool:
+        holder = spec.get("holderIdentity") or ""
+        if holder in ("", self._identity):
+            return True
+        seen = (holder, str(spec.get("renewTime")))
+        if seen != self._seen:
+            self._seen, self._seen_at = seen, self._clock()
+        held = float(spec.get("leaseDurationSeconds") or self._times.lease)
+        return self._clock() - self._seen_at > held
+
+    def _spec(self, old: dict[str, Any]) -> dict[str, Any]:
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        mine = old.get("holderIdentity") == self._identity
+        transitions = int(old.get("leaseTransitions") or 0)
+        return {
+            "holderIdentity": self._identity,
+            "leaseDurationSeconds": max(1, round(self._times.lease)),
+            "acquireTime": old.get("acquireTime", now) if mine else now,
+            "renewTime": now,
+            "leaseTransitions": transitions if mine or not old else transitions + 1,
+        }
+
+    def _tell(self) -> None:
+        leads = self.may_write()
+        if leads != self._told:
+            self._told = leads
+            _log.info("leading" if leads else "no longer leading")
+            self._changed(leads)

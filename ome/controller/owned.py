@@ -1,0 +1,225 @@
+"""What services own, as far as the controller has to know it: who owns an object, what was last applied
+to it, and whether that still holds.
+
+An object that was applied says so in the annotation `ome.io/applied-hash`. It still holds as long as
+our field manager owns every field that we want: whoever changes one takes it over. So an object that is
+as it should be is known by its metadata alone, without comparing values that the API server writes its
+own way, and without a request, after a restart too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ome.api import InferenceService, ObjectRef
+from ome.controller.client import MANAGER
+from ome.controller.resources import ref_of
+from ome.planning.live import Scaler, Workload, read_scaler, read_workload
+
+__all__ = ["APPLIED_HASH", "Owned", "OwnedObjects", "covers", "desired_hash", "version_of"]
+
+Json = dict[str, Any]
+
+APPLIED_HASH: Final = "ome.io/applied-hash"
+SERVICE_LABEL: Final = "ome.io/inferenceservice"
+_COMPONENT: Final = "component"
+_NOT_APPLIED: Final = frozenset({"apiVersion", "kind", "status"})
+_OWN_METADATA: Final = ("labels", "annotations", "ownerReferences")
+
+
+@dataclass(slots=True)
+class Owned:
+    """One object. `owner` is the uid of the service that controls it, `service` that service's name (""
+    for neither); `holds` is the hash of what is known to hold, `fields` what our manager owns until
+    that is known. `template` identifies the pod template and what else of a Deployment but its count a
+    user may change."""
+
+    ref: ObjectRef
+    uid: str
+    version: int
+    owner: str
+    service: str
+    component: str
+    applied: str
+    fields_digest: str
+    fields: Mapping[str, Any] | None
+    owns_replicas: bool = False
+    replicas: int | None = None
+    holds: str = ""
+    template: str = ""
+    workload: Workload | None = None
+    scaler: Scaler | None = None
+
+    def is_as(self, desired: Json, wanted: str) -> bool:
+        """Whether what is desired, with the hash `wanted`, was applied and still holds."""
+        if self.applied != wanted:
+            return False
+        if self.holds != wanted and self.fields is not None and covers(self.fields, desired):
+            self.holds, self.fields = wanted, None
+        return self.holds == wanted
+
+
+class OwnedObjects:
+    """Every object that carries a service's label, by name and by owner."""
+
+    def __init__(self) -> None:
+        self._objects: dict[ObjectRef, Owned] = {}
+        self._of: dict[str, dict[ObjectRef, Owned]] = {}
+
+    def get(self, ref: ObjectRef) -> Owned | None:
+        """The object, or None."""
+        return self._objects.get(ref)
+
+    def of(self, uid: str) -> Iterator[Owned]:
+        """What a service of this uid controls, in a fixed order."""
+        found = self._of.get(uid, {})
+        return iter([found[ref] for ref in sorted(found)])
+
+    def known(self, kind: str) -> list[ObjectRef]:
+        """The objects of a kind."""
+        return [ref for ref in self._objects if ref.kind == kind]
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def put(self, raw: Json) -> Owned | None:
+        """Take in an object; None for a state that is older than the known one, or the same."""
+        new = _read(raw)
+        old = self._objects.get(new.ref)
+        if old is not None and old.uid == new.uid:
+            if new.version <= old.version:
+                return None
+            if new.fields_digest == old.fields_digest:
+                new.holds = old.holds
+                new.fields = None if old.fields is None else new.fields
+        if old is not None:
+            self._forget(old)
+        self._objects[new.ref] = new
+        if new.owner:
+            self._of.setdefault(new.owner, {})[new.ref] = new
+        return new
+
+    def applied(self, raw: Json, wanted: str) -> Owned:
+        """Take in what the API server made of an apply: it holds."""
+        new = self.put(raw) or self._objects[ref_of(raw)]
+        if new.applied == wanted:
+            new.holds, new.fields = wanted, None
+        return new
+
+    def remove(self, ref: ObjectRef, uid: str = "") -> Owned | None:
+        """Forget an object, if it is still the one with this uid."""
+        old = self._objects.get(ref)
+        if old is None or (uid and old.uid != uid):
+            return None
+        self._forget(old)
+        del self._objects[ref]
+        return old
+
+    def _forget(self, old: Owned) -> None:
+        group = self._of.get(old.owner)
+        if group is not None:
+            group.pop(old.ref, None)
+            if not group:
+                del self._of[old.owner]
+
+
+def version_of(raw: Mapping[str, Any]) -> int:
+    """The resourceVersion; versions of one resource are ordered as numbers (Kubernetes API concepts)."""
+    return int(raw["metadata"]["resourceVersion"])
+
+
+def desired_hash(desired: Json) -> str:
+    """16 hex digits that identify what is applied."""
+    text = json.dumps(desired, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _read(raw: Json) -> Owned:
+    metadata = raw["metadata"]
+    labels = metadata.get("labels") or {}
+    owner = _controller(metadata)
+    fields = _our_fields(metadata)
+    spec = raw.get("spec") or {}
+    kind = raw["kind"]
+    is_workload = kind == "Deployment"
+    return Owned(
+        ref=ref_of(raw),
+        uid=metadata["uid"],
+        version=version_of(raw),
+        owner=owner.get("uid", ""),
+        service=owner.get("name", "") or labels.get(SERVICE_LABEL, ""),
+        component=labels.get(_COMPONENT, ""),
+        applied=(metadata.get("annotations") or {}).get(APPLIED_HASH, ""),
+        fields_digest=desired_hash(fields),
+        fields=fields,
+        owns_replicas="f:replicas" in fields.get("f:spec", {}),
+        replicas=spec.get("replicas") if is_workload else None,
+        template=desired_hash({**spec, "replicas": None}) if is_workload else "",
+        workload=read_workload(raw) if is_workload else None,
+        scaler=read_scaler(raw) if kind in ("HorizontalPodAutoscaler", "ScaledObject") else None,
+    )
+
+
+def _controller(metadata: Json) -> Json:
+    for reference in metadata.get("ownerReferences") or ():
+        if reference.get("controller") and reference.get("kind") == InferenceService.KIND:
+            found: Json = reference
+            return found
+    return {}
+
+
+def _our_fields(metadata: Json) -> Json:
+    for entry in metadata.get("managedFields") or ():
+        if (
+            entry.get("manager") == MANAGER
+            and entry.get("operation") == "Apply"
+            and not entry.get("subresource")
+        ):
+            found: Json = entry.get("fieldsV1") or {}
+            return found
+    return {}
+
+
+def covers(fields: Mapping[str, Any], desired: Json) -> bool:
+    """Whether a field manager owns every field of what is desired.
+
+    `fields` is `fieldsV1` of its entry in `managedFields` (Kubernetes server-side apply document): `f:`
+    before a field, `k:` before the keys of a list's item, `v:` before a set's value, and nothing below
+    what is owned whole.
+    """
+    metadata = desired.get("metadata") or {}
+    wanted = {key: value for key, value in desired.items() if key not in _NOT_APPLIED}
+    wanted["metadata"] = {key: metadata[key] for key in _OWN_METADATA if metadata.get(key)}
+    return _covers(fields, wanted)
+
+
+def _covers(fields: Mapping[str, Any], value: Any) -> bool:
+    if not any(key != "." for key in fields):
+        return True
+    if isinstance(value, dict):
+        return all(_has(fields, f"f:{key}", child) for key, child in value.items())
+    if isinstance(value, list):
+        return all(_covers_item(fields, item) for item in value)
+    return True
+
+
+def _has(fields: Mapping[str, Any], key: str, value: Any) -> bool:
+    child = fields.get(key)
+    if child is None:
+        return value is None or value == {} or value == []
+    return _covers(child, value)
+
+
+def _covers_item(fields: Mapping[str, Any], item: Any) -> bool:
+    if not isinstance(item, dict):
+        return f"v:{json.dumps(item)}" in fields
+    for key, child in fields.items():
+        if key.startswith("k:"):
+            keys = json.loads(key[2:])
+            if all(item.get(name, value) == value for name, value in keys.items()):
+                return _covers(child, item)
+    return False

@@ -1,0 +1,209 @@
+"""Reconciling an InferenceService: plan, effects, objects, events, status, in this order.
+
+Source: DESIGN, "The shells"; the order and the messages of the documented failures are OME's (v1.3).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+from ome.api import InferenceService, ObjectRef
+from ome.controller import events
+from ome.controller.client import Api, ApiError
+from ome.controller.patches import status_patch
+from ome.controller.resources import BY_KIND
+from ome.controller.telemetry import Metrics
+from ome.controller.world import World
+from ome.controller.writing import Failure, Outcome, Writer
+from ome.engines.engines import Engines
+from ome.planning.plan import Event, Hold, Plan
+from ome.planning.planner import plan
+from ome.planning.status import report_service
+from ome.resolution.selection import trigger_of
+from ome.snapshot import Snapshot
+
+__all__ = ["Failed", "ServiceReconciler"]
+
+Json = dict[str, Any]
+_log: Final = logging.getLogger("ome.controller.service")
+
+# Finalizers that OME needs none of, and that upstream's controller may have left.
+_FINALIZER: Final = "inferenceservice.finalizers"
+_NOT_APPLIED: Final = "WorkloadApplied"
+
+
+class Failed(Exception):
+    """A reconcile has to be tried again: what it came to stands in the service's status, and here."""
+
+
+class ServiceReconciler:
+    """Brings about what services ask for. One service is reconciled by one caller at a time."""
+
+    def __init__(
+        self,
+        api: Api,
+        world: World,
+        writer: Writer,
+        engines: Engines,
+        *,
+        metrics: Metrics,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._api = api
+        self._world = world
+        self._writer = writer
+        self._engines = engines
+        self._metrics = metrics
+        self._clock = clock
+        self._decided: dict[ObjectRef, str] = {}
+
+    async def reconcile(self, ref: ObjectRef) -> str:
+        """Make one service true. Returns `ok`, `held` or `gone`.
+
+        Raises Failed when it has to be tried again, and ApiError, Unreachable, Waiting, NotLeading.
+        """
+        service = self._world.service(ref)
+        if service is None:
+            self._decided.pop(ref, None)
+            return "gone"
+        if service.metadata.deletion_timestamp is not None:
+            await self._let_go(service)
+            return "gone"
+        now = self._clock()
+        looked_up: set[ObjectRef] = set()
+        snapshot = self._world.snapshot(now, service, looked_up)
+        decided = self._plan(snapshot, service)
+        held = any(isinstance(action, Hold) for action in decided.actions.values())
+        names_runtime = bool(((service.raw.get("spec") or {}).get("runtime") or {}).get("name"))
+        self._world.concerns.planned(ref, looked_up, held=held, chooses=not names_runtime)
+        self._tell(service, decided)
+        failures = await self._effects(decided)
+        outcome = Outcome(failures)
+        if not failures:
+            outcome = await self._writer.carry_out(service, decided)
+        if outcome.written:
+            fields = {"service": str(ref), "objects": outcome.written}
+            _log.info("wrote objects", extra={"fields": fields})
+        await self._report(service, decided, outcome, now)
+        if outcome.failures:
+            raise Failed("; ".join(each.message for each in outcome.failures))
+        return "held" if held else "ok"
+
+    def _plan(self, snapshot: Snapshot, service: InferenceService) -> Plan:
+        began = time.thread_time()
+        found = plan(snapshot, service, self._engines)
+        self._metrics.planned(time.thread_time() - began)
+        return found
+
+    async def _let_go(self, service: InferenceService) -> None:
+        """A service that is deleted: what it owns goes by its owner references. Upstream's finalizer would
+        hold it up for ever."""
+        finalizers = service.metadata.finalizers or []
+        if _FINALIZER not in finalizers:
+            return
+        at = finalizers.index(_FINALIZER)
+        body = [
+            {"op": "test", "path": f"/metadata/finalizers/{at}", "value": _FINALIZER},
+            {"op": "remove", "path": f"/metadata/finalizers/{at}"},
+        ]
+        resource = BY_KIND[service.KIND]
+        try:
+            await self._api.patch(resource, service.namespace, service.name, body)
+        except ApiError as error:
+            if not error.is_missing:
+                raise
+
+    async def _effects(self, decided: Plan) -> list[Failure]:
+        """Revisions are written before anything that is served from them."""
+        try:
+            for raw in await self._writer.carry_out_effects(decided.effects):
+                self._world.put_revision(raw)
+        except ApiError as error:
+            ref = ObjectRef("ControllerRevision", self._world.ome_namespace, "")
+            return [Failure("runtime", ref, error.reason, error.message)]
+        return []
+
+    async def _report(
+        self, service: InferenceService, decided: Plan, outcome: Outcome, now: datetime
+    ) -> None:
+        """Events and status. The status tells what is true after the writes."""
+        decided = replace(
+            decided,
+            conditions=(*decided.conditions, *_failure_conditions(outcome.failures)),
+            events=(*decided.events, *_failure_events(outcome.failures)),
+            decision=self._recorded(service, decided, outcome, now),
+        )
+        live = self._world.live(service)
+        report = report_service(service, decided, live, self._world.config, now)
+        for event in report.events:
+            await events.send(self._api, service, event, now)
+        patch = status_patch(service.raw, report.status)
+        if patch is None:
+            return
+        resource = BY_KIND[service.KIND]
+        try:
+            raw = await self._api.patch(
+                resource, service.namespace, service.name, patch, subresource="status"
+            )
+        except ApiError as error:
+            if error.is_missing:
+                return
+            if not error.is_conflict:
+                text = f'Failed to update status for InferenceService "{service.name}": {error.message}'
+                event = Event("Warning", "UpdateFailed", text)
+                await events.send(self._api, service, event, now)
+            raise
+        self._world.wrote(raw)
+
+    def _recorded(
+        self, service: InferenceService, decided: Plan, outcome: Outcome, now: datetime
+    ) -> Json | None:
+        """The decision with the choice's trigger as it is after our own writes, which trigger nothing."""
+        decision = decided.decision
+        if decision is None or "record" not in decision or not outcome.wrote_workload:
+            return decision
+        trigger = trigger_of(self._world.snapshot(now, service), service)
+        return {**decision, "record": {**decision["record"], "trigger": trigger}}
+
+    def _tell(self, service: InferenceService, decided: Plan) -> None:
+        """One line for each decision that is another one than before."""
+        refusals = list(decided.refusals())
+        runtime = (decided.decision or {}).get("runtime", "")
+        text = "\n".join([runtime, *(f"{name}: {problem}" for name, problem in refusals)])
+        if self._decided.get(service.ref) == text:
+            return
+        self._decided[service.ref] = text
+        fields: Json = {"service": str(service.ref), "generation": service.generation}
+        if decided.decision is not None:
+            fields.update(runtime=runtime, selection=decided.decision["selection"])
+        if not refusals:
+            _log.info("decided", extra={"fields": fields})
+        for component, problem in refusals:
+            name = "component" if decided.decision is not None else "held"
+            told = {**fields, name: component, "code": problem.code, "error": str(problem)}
+            message = "Failed to reconcile component" if decided.decision else "held"
+            _log.warning(message, extra={"fields": told})
+
+
+def _failure_conditions(failures: Sequence[Failure]) -> tuple[Json, ...]:
+    if not failures:
+        return ()
+    first = failures[0]
+    condition = {
+        "type": _NOT_APPLIED,
+        "status": "False",
+        "severity": "Info",
+        "reason": first.reason,
+        "message": "; ".join(dict.fromkeys(each.message for each in failures)),
+    }
+    return (condition,)
+
+
+def _failure_events(failures: Sequence[Failure]) -> tuple[Event, ...]:
+    found = (Event("Warning", "InternalError", each.message) for each in failures)
+    return tuple(dict.fromkeys(found))

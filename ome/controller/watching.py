@@ -1,0 +1,250 @@
+"""Keeping up with one resource: list it once, then watch.
+
+After the first list only a gap that the API server can't bridge (410 Gone) needs another one. A watch that
+ends, is cut, falls silent or is throttled goes on from where it was. Bookmarks keep that place fresh, and
+arrive about once a minute, so that a longer silence means a dead connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, Protocol
+
+from ome.api import ObjectRef
+from ome.controller.client import Api, ApiError, Unreachable
+from ome.controller.resources import Resource, ref_of
+from ome.controller.telemetry import Metrics
+
+__all__ = ["Backoff", "Selection", "Sink", "State", "Watcher"]
+
+Json = dict[str, Any]
+_log: Final = logging.getLogger("ome.controller.watch")
+
+_PAGE: Final = 500
+_IDLE: Final = 150.0
+_SESSION: Final = (300, 600)
+
+
+class State(StrEnum):
+    """How far a watcher has come."""
+
+    STARTING = "Starting"
+    SYNCED = "Synced"
+    NOT_SERVED = "NotServed"
+    FORBIDDEN = "Forbidden"
+    FAILING = "Failing"
+
+
+class Sink(Protocol):
+    """Who takes in what is watched. An object is handed over whole, and is the taker's to change."""
+
+    def put(self, raw: Json) -> None:
+        """An object that is new, or what became of it."""
+
+    def remove(self, ref: ObjectRef) -> None:
+        """An object that is gone."""
+
+    def known(self) -> Iterable[ObjectRef]:
+        """The objects of this resource that are thought to exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which objects of a resource: those of a namespace, by labels or by fields; all when empty."""
+
+    namespace: str = ""
+    labels: str = ""
+    fields: str = ""
+    metadata_only: bool = False
+
+    def query(self) -> dict[str, str]:
+        """The selectors as query parameters."""
+        chosen = {"labelSelector": self.labels, "fieldSelector": self.fields}
+        return {key: value for key, value in chosen.items() if value}
+
+
+class Backoff:
+    """Growing waits, with jitter so that many who failed together don't come back together."""
+
+    def __init__(self, first: float, most: float) -> None:
+        self._first = first
+        self._most = most
+        self._failures = 0
+
+    def reset(self) -> None:
+        """Begin anew."""
+        self._failures = 0
+
+    def next(self) -> float:
+        """Seconds to wait after one more failure: between half of the grown wait and all of it."""
+        full = min(self._most, self._first * 2.0 ** min(self._failures, 30))
+        self._failures += 1
+        return full * random.uniform(0.5, 1.0)
+
+
+class Watcher:
+    """Keeps a sink up to date with one resource, for as long as `run` runs.
+
+    `changed` is called whenever `state` has changed. `is_ready` tells whether the sink has seen all there
+    is at least once.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        resource: Resource,
+        sink: Sink,
+        *,
+        selection: Selection = Selection(),
+        metrics: Metrics | None = None,
+        changed: Callable[[], None] = lambda: None,
+        idle: float = _IDLE,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self.resource = resource
+        self.state = State.STARTING
+        self.problem = ""
+        self.is_ready = False
+        self._api = api
+        self._sink = sink
+        self._selection = selection
+        self._metrics = metrics or Metrics()
+        self._changed = changed
+        self._idle = idle
+        self._backoff = backoff or Backoff(0.5, 30.0)
+        self._version = ""
+        self._kicked = asyncio.Event()
+
+    def kick(self) -> None:
+        """Try again now, instead of after the present wait."""
+        self._kicked.set()
+
+    def forget(self) -> None:
+        """The resource is no longer served: nothing of it exists."""
+        self._lose_all()
+        self._version = ""
+        self.is_ready = False
+        self._enter(State.NOT_SERVED, "")
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        while True:
+            try:
+                if not self._version:
+                    await self._list()
+                await self._watch()
+                self._backoff.reset()
+            except ApiError as error:
+                await self._failed(error)
+            except Unreachable as error:
+                self._metrics.watch_failed(self.resource.plural, "unreachable")
+                if not self.is_ready:
+                    self._enter(State.FAILING, str(error))
+                await self._pause(self._backoff.next())
+
+    async def _list(self) -> None:
+        seen: set[ObjectRef] = set()
+        query = {**self._selection.query(), "limit": str(_PAGE)}
+        self._metrics.listed(self.resource.plural)
+        while True:
+            page = await self._api.page(
+                self.resource,
+                self._selection.namespace,
+                query,
+                metadata_only=self._selection.metadata_only,
+            )
+            for raw in page.get("items") or ():
+                raw["kind"], raw["apiVersion"] = self.resource.kind, self.resource.api_version
+                seen.add(ref_of(raw))
+                self._sink.put(raw)
+            metadata = page["metadata"]
+            query["continue"] = metadata.get("continue") or ""
+            if not query["continue"]:
+                break
+        for ref in [each for each in self._sink.known() if each not in seen]:
+            self._sink.remove(ref)
+        self._version = metadata["resourceVersion"]
+        self.is_ready = True
+        self._enter(State.SYNCED, "")
+
+    async def _watch(self) -> None:
+        """One watch, until the server ends it."""
+        query = {
+            **self._selection.query(),
+            "resourceVersion": self._version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(random.randint(*_SESSION)),
+        }
+        async with self._api.watch(
+            self.resource,
+            self._selection.namespace,
+            query,
+            idle=self._idle,
+            metadata_only=self._selection.metadata_only,
+        ) as lines:
+            self._enter(State.SYNCED, "")
+            async for line in lines:
+                self._take(json.loads(line))
+                self._backoff.reset()
+
+    def _take(self, event: Json) -> None:
+        kind, raw = event["type"], event["object"]
+        if kind == "ERROR":
+            raise ApiError(raw.get("code") or 500, raw.get("reason", ""), raw.get("message", ""))
+        self._version = raw["metadata"]["resourceVersion"]
+        if kind == "BOOKMARK":
+            return
+        self._metrics.watched(self.resource.plural)
+        raw["kind"], raw["apiVersion"] = self.resource.kind, self.resource.api_version
+        if kind == "DELETED":
+            self._sink.remove(ref_of(raw))
+        else:
+            self._sink.put(raw)
+
+    async def _failed(self, error: ApiError) -> None:
+        name = self.resource.full_name
+        self._metrics.watch_failed(self.resource.plural, error.reason or str(error.status))
+        if error.status == 410:
+            self._version = ""
+            _log.info("watch fell too far behind; listing again", extra=_fields(resource=name))
+            await self._pause(0.0 if self.is_ready else self._backoff.next())
+            return
+        if error.is_missing:
+            self.forget()
+            _log.warning("the API server doesn't serve a resource", extra=_fields(resource=name))
+        elif error.is_forbidden:
+            self._enter(State.FORBIDDEN, error.message)
+        elif not self.is_ready:
+            self._enter(State.FAILING, error.message)
+        await self._pause(max(error.retry_after, self._backoff.next()))
+
+    def _lose_all(self) -> None:
+        for ref in list(self._sink.known()):
+            self._sink.remove(ref)
+
+    def _enter(self, state: State, problem: str) -> None:
+        if (state, problem) == (self.state, self.problem):
+            return
+        self.state, self.problem = state, problem
+        if state in (State.FORBIDDEN, State.FAILING):
+            text = f"cannot watch {self.resource.full_name}: {problem}"
+            _log.error(text, extra=_fields(resource=self.resource.full_name, state=str(state)))
+        self._changed()
+
+    async def _pause(self, seconds: float) -> None:
+        self._kicked.clear()
+        try:
+            await asyncio.wait_for(self._kicked.wait(), seconds)
+            self._backoff.reset()
+        except TimeoutError:
+            pass
+
+
+def _fields(**fields: Any) -> dict[str, Any]:
+    return {"fields": fields}

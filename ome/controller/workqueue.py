@@ -1,0 +1,170 @@
+"""A queue of keys to reconcile: each waits at most once, and is worked on by one worker at a time.
+
+A key that comes again while it is worked on is worked on again afterwards. Urgent keys, those that a
+user has changed, come before the others; of each kind of urgency the namespaces take turns, so that a
+change that concerns thousands of services of one holds up nobody else. Every eighth key comes from the
+least urgent that wait, so that nothing starves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable
+from enum import IntEnum
+from typing import Generic, TypeVar
+
+from ome.controller.watching import Backoff
+
+__all__ = ["Urgency", "WorkQueue"]
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class Urgency(IntEnum):
+    """How soon a key's turn comes."""
+
+    USER = 0
+    CHANGE = 1
+    RESYNC = 2
+
+
+class _Turns(Generic[Key]):
+    """Keys by lane, first in first out; the lanes take turns."""
+
+    def __init__(self, lane: Callable[[Key], str]) -> None:
+        self._lane = lane
+        self._lanes: OrderedDict[str, deque[Key]] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        return bool(self._lanes)
+
+    def push(self, key: Key) -> None:
+        self._lanes.setdefault(self._lane(key), deque()).append(key)
+
+    def pop(self) -> Key:
+        name, keys = next(iter(self._lanes.items()))
+        key = keys.popleft()
+        if keys:
+            self._lanes.move_to_end(name)
+        else:
+            del self._lanes[name]
+        return key
+
+
+class WorkQueue(Generic[Key]):
+    """The queue. `lane` says which keys take turns as one; `backoff` how long a failed key waits."""
+
+    _STARVING = 8
+
+    def __init__(
+        self,
+        lane: Callable[[Key], str],
+        *,
+        first_wait: float = 0.2,
+        longest_wait: float = 300.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._waits = (first_wait, longest_wait)
+        self._turns: list[_Turns[Key]] = [_Turns(lane) for _ in Urgency]
+        self._waiting: dict[Key, Urgency] = {}
+        self._working: set[Key] = set()
+        self._again: dict[Key, Urgency] = {}
+        self._later: list[tuple[float, int, Key, Urgency]] = []
+        self._due: dict[Key, float] = {}
+        self._backoffs: dict[Key, Backoff] = {}
+        self._count = 0
+        self._changed = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._waiting) + len(self._again)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits and nothing is worked on; what waits for its time doesn't count."""
+        return not self._waiting and not self._working
+
+    def add(self, key: Key, urgency: Urgency = Urgency.CHANGE) -> None:
+        """A key is due. One that waits already becomes more urgent, never less."""
+        if key in self._working:
+            self._again[key] = min(urgency, self._again.get(key, urgency))
+            return
+        known = self._waiting.get(key)
+        if known is None or urgency < known:
+            # The entry of a less urgent place stays there; it is passed over when its turn comes.
+            self._waiting[key] = urgency
+            self._turns[urgency].push(key)
+            self._changed.set()
+
+    def add_later(self, key: Key, seconds: float, urgency: Urgency = Urgency.CHANGE) -> None:
+        """A key is due in some time; an earlier time that is set already stays."""
+        at = self._clock() + seconds
+        if at < self._due.get(key, at + 1):
+            self._due[key] = at
+            self._count += 1
+            heapq.heappush(self._later, (at, self._count, key, urgency))
+            self._changed.set()
+
+    def retry(self, key: Key) -> float:
+        """A key failed: it is due again after a wait that grows. Returns the seconds."""
+        seconds = self._backoffs.setdefault(key, Backoff(*self._waits)).next()
+        self.add_later(key, seconds)
+        return seconds
+
+    def succeeded(self, key: Key) -> None:
+        """A key's waits begin anew, and a time that was set for it is dropped."""
+        self._backoffs.pop(key, None)
+        self._due.pop(key, None)
+
+    def forget(self, key: Key) -> None:
+        """Nothing is known of a key any more."""
+        self.succeeded(key)
+        self._again.pop(key, None)
+
+    async def get(self) -> Key:
+        """The next key, which is worked on until `done`."""
+        while True:
+            self._ripen()
+            key = self._next()
+            if key is not None:
+                self._working.add(key)
+                return key
+            self._changed.clear()
+            timeout = self._later[0][0] - self._clock() if self._later else None
+            try:
+                await asyncio.wait_for(self._changed.wait(), timeout)
+            except TimeoutError:
+                continue
+
+    def done(self, key: Key) -> None:
+        """A key is no longer worked on."""
+        self._working.discard(key)
+        urgency = self._again.pop(key, None)
+        if urgency is not None:
+            self.add(key, urgency)
+
+    def _next(self) -> Key | None:
+        self._count += 1
+        order = list(Urgency)
+        if self._count % self._STARVING == 0:
+            order.reverse()
+        for urgency in order:
+            turns = self._turns[urgency]
+            while turns:
+                key = turns.pop()
+                if self._waiting.get(key) is urgency:
+                    del self._waiting[key]
+                    return key
+        return None
+
+    def _ripen(self) -> None:
+        """Move what is due from its time to its turn."""
+        now = self._clock()
+        while self._later and self._later[0][0] <= now:
+            at, _, key, urgency = heapq.heappop(self._later)
+            if self._due.get(key) == at:
+                del self._due[key]
+                self.add(key, urgency)

@@ -1,0 +1,363 @@
+"""What the controller knows of the cluster, kept up by watches: the contents of the core's snapshots.
+
+Whatever changes here is told to whom it concerns, by `Concerns`: exactly the services and runtimes
+whose plan or status can come out differently.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from ome.api import (
+    KINDS,
+    AcceleratorClass,
+    ApiObject,
+    BaseModel,
+    ClusterBaseModel,
+    ClusterServingRuntime,
+    InferenceService,
+    InvalidObject,
+    ObjectRef,
+    Problem,
+    ServingRuntime,
+    parse,
+)
+from ome.controller.concerns import Concerns
+from ome.controller.owned import OwnedObjects, version_of
+from ome.controller.packed import Packed, View
+from ome.controller.pods import Pods
+from ome.controller.workqueue import Urgency
+from ome.merging.directives import own_spec
+from ome.planning.live import Live
+from ome.scoring.index import RuntimeIndex
+from ome.snapshot import (
+    ApiKind,
+    Config,
+    Kept,
+    Lineage,
+    PluginVersion,
+    Revision,
+    RevisionOf,
+    Runtime,
+    Snapshot,
+    read_revision,
+)
+
+__all__ = ["World"]
+
+Json = dict[str, Any]
+_log: Final = logging.getLogger("ome.controller.world")
+
+_RUNTIMES: Final = (ServingRuntime, ClusterServingRuntime)
+# What a plan looks up by name: services depend on the names that they ask for.
+_LOOKED_UP: Final = (BaseModel, ClusterBaseModel, AcceleratorClass)
+
+
+def _no_presets(_: Runtime) -> None:
+    """Presets are applied when a runtime is admitted; what is stored is filled, or never will be."""
+
+
+class World:
+    """Everything that plans depend on. `due` is told what has to be looked at again, and how urgently."""
+
+    def __init__(
+        self,
+        *,
+        ome_namespace: str,
+        plugins: Iterable[PluginVersion],
+        due: Callable[[ObjectRef, Urgency], None],
+    ) -> None:
+        self.ome_namespace = ome_namespace
+        self.config = Config()
+        self.config_problem: Problem | None = None
+        self.has_config = False
+        self.owned = OwnedObjects()
+        self.pods = Pods()
+        self.nodes: dict[str, Json] = {}
+        self.invalid: dict[ObjectRef, tuple[Problem, ...]] = {}
+        self._plugins = tuple(sorted(plugins))
+        self._due = due
+        self._objects: Packed[ApiObject] = Packed()
+        self._versions: dict[ObjectRef, tuple[str, int]] = {}
+        self._lineage = Lineage(presets=_no_presets, kept=self._objects)
+        self._index = RuntimeIndex()
+        self._served: frozenset[ApiKind] = frozenset()
+        self._revisions: dict[str, Revision] = {}
+        self._revisions_of: dict[RevisionOf, list[Revision]] = {}
+        self.concerns = Concerns()
+
+    # What is known.
+
+    def service(self, ref: ObjectRef) -> InferenceService | None:
+        """The service, or None."""
+        found = self._objects.get(ref)
+        return found if isinstance(found, InferenceService) else None
+
+    def runtime(self, ref: ObjectRef) -> Runtime | None:
+        """The runtime of either kind, or None."""
+        found = self._objects.get(ref)
+        return found if isinstance(found, _RUNTIMES) else None
+
+    def accelerator_class(self, name: str) -> AcceleratorClass | None:
+        """The class, or None."""
+        found = self._objects.get(ObjectRef(AcceleratorClass.KIND, "", name))
+        return found if isinstance(found, AcceleratorClass) else None
+
+    def known(self, *kinds: str) -> list[ObjectRef]:
+        """The objects of OME's kinds."""
+        return [ref for ref in [*self._objects, *self.invalid] if ref.kind in kinds]
+
+    def known_nodes(self) -> list[ObjectRef]:
+        """Every node."""
+        return [ObjectRef("Node", "", name) for name in self.nodes]
+
+    def known_revisions(self) -> list[ObjectRef]:
+        """Every stored revision of a runtime."""
+        return [
+            ObjectRef("ControllerRevision", self.ome_namespace, name) for name in self._revisions
+        ]
+
+    def revisions(self) -> list[Revision]:
+        """Every stored revision of a runtime, as it was read."""
+        return list(self._revisions.values())
+
+    def snapshot(
+        self,
+        now: datetime,
+        service: InferenceService | None = None,
+        looked_up: set[ObjectRef] | None = None,
+    ) -> Snapshot:
+        """What is true now, as seen by one service. The names that its plan asks for go into
+        `looked_up`."""
+        live: dict[ObjectRef, str] = {}
+        if service is not None:
+            live = {each.ref: each.template for each in self.owned.of(service.uid) if each.template}
+        contents: dict[type[ApiObject], View] = {
+            kind: View(self._objects, kind, looked_up if kind in _LOOKED_UP else None)
+            for kind in KINDS.values()
+        }
+        return Snapshot.over(
+            contents,
+            Kept(self._lineage, self._index, self._revisions_of),
+            now=now,
+            config=self.config,
+            served=self._served,
+            plugins=self._plugins,
+            ome_namespace=self.ome_namespace,
+            live=live,
+            revisions=self._revisions,
+        )
+
+    def live(self, service: InferenceService) -> Live:
+        """What runs for a service."""
+        owned = list(self.owned.of(service.uid))
+        return Live(
+            workloads={each.component: each.workload for each in owned if each.workload},
+            pods=self.pods.of(service.namespace, service.name),
+            scalers={each.component: each.scaler for each in owned if each.scaler},
+        )
+
+    # What changes: OME's own kinds.
+
+    def put(self, raw: Json) -> None:
+        """An object of OME's kinds, or what became of it. An older state than the known one is dropped."""
+        metadata = raw["metadata"]
+        metadata.pop("managedFields", None)
+        ref = ObjectRef(raw["kind"], metadata.get("namespace") or "", metadata["name"])
+        version = (metadata.get("uid") or "", version_of(raw))
+        known = self._versions.get(ref)
+        if known is not None and known[0] == version[0] and version[1] <= known[1]:
+            return
+        try:
+            item = parse(raw)
+        except InvalidObject as error:
+            self._refuse(ref, error.problems)
+            return
+        self.invalid.pop(ref, None)
+        old = self._objects.get(ref)
+        self._versions[ref] = version
+        self._take(item, old)
+
+    def wrote(self, raw: Json) -> None:
+        """What the API server made of our own write of a status: it concerns nobody."""
+        metadata = raw["metadata"]
+        metadata.pop("managedFields", None)
+        item = parse(raw)
+        version = (item.uid, version_of(raw))
+        if (
+            self._versions.get(item.ref, version) > version
+            and self._versions[item.ref][0] == item.uid
+        ):
+            return
+        if item.ref in self._objects:
+            self._versions[item.ref] = version
+            self._objects[item.ref] = item
+            if isinstance(item, InferenceService):
+                self.concerns.put_service(item)
+
+    def _refuse(self, ref: ObjectRef, problems: tuple[Problem, ...]) -> None:
+        """An object that OME can't read: as if it weren't there, and told."""
+        for problem in problems:
+            fields = {"object": str(ref), "code": problem.code}
+            _log.error(f"unreadable object: {problem}", extra={"fields": fields})
+        self.remove(ref)
+        self.invalid[ref] = problems
+
+    def _take(self, item: ApiObject, old: ApiObject | None) -> None:
+        if isinstance(item, InferenceService):
+            self._objects[item.ref] = item
+            self.concerns.put_service(item)
+            self._due(item.ref, _urgency(item, old))
+        elif isinstance(item, _RUNTIMES):
+            changed = self._lineage.put(item)
+            self._index.put(item.ref, own_spec(item))
+            self._runtimes_changed(changed or {item.ref}, bool(changed))
+        else:
+            self._objects[item.ref] = item
+            if old is None or old.raw.get("spec") != item.raw.get("spec"):
+                self._looked_up_changed(item.ref)
+            elif isinstance(item, AcceleratorClass):
+                self._due(item.ref, Urgency.RESYNC)
+
+    def remove(self, ref: ObjectRef) -> None:
+        """An object of OME's kinds is gone."""
+        self.invalid.pop(ref, None)
+        self._versions.pop(ref, None)
+        item = self._objects.get(ref)
+        if isinstance(item, _RUNTIMES):
+            self._index.remove(ref)
+            self._runtimes_changed(self._lineage.remove(ref), True)
+        elif item is not None:
+            del self._objects[ref]
+            if isinstance(item, InferenceService):
+                self.concerns.remove_service(ref)
+                self._due(ref, Urgency.USER)
+            else:
+                self._looked_up_changed(ref)
+
+    def _runtimes_changed(self, runtimes: Iterable[ObjectRef], concerns_services: bool) -> None:
+        for ref in runtimes:
+            self._due(ref, Urgency.RESYNC)
+        if concerns_services:
+            snapshot = self.snapshot(_NO_TIME)
+            for service in self.concerns.of_runtimes(runtimes, snapshot):
+                self._due(service, Urgency.CHANGE)
+
+    def _looked_up_changed(self, ref: ObjectRef) -> None:
+        if ref.kind == AcceleratorClass.KIND:
+            self._due(ref, Urgency.RESYNC)
+            concerned = self.concerns.readers(ref)
+        else:
+            concerned = self.concerns.held_readers(ref)
+        for service in concerned:
+            self._due(service, Urgency.CHANGE)
+
+    # What changes: everything else.
+
+    def put_owned(self, raw: Json) -> None:
+        """An object with a service's label, or what became of it."""
+        if (new := self.owned.put(raw)) is not None and new.service:
+            self._service_due(new.ref.namespace, new.service)
+
+    def remove_owned(self, ref: ObjectRef) -> None:
+        """An object with a service's label is gone, or has lost the label."""
+        if (old := self.owned.remove(ref)) is not None and old.service:
+            self._service_due(ref.namespace, old.service)
+
+    def put_pod(self, raw: Json) -> None:
+        """A pod of a service, or what became of it."""
+        if service := self.pods.put(raw):
+            self._service_due(raw["metadata"]["namespace"], service)
+
+    def remove_pod(self, ref: ObjectRef) -> None:
+        """A pod of a service is gone."""
+        if service := self.pods.remove(ref):
+            self._service_due(ref.namespace, service)
+
+    def _service_due(self, namespace: str, name: str) -> None:
+        ref = ObjectRef(InferenceService.KIND, namespace, name)
+        if ref in self._objects:
+            self._due(ref, Urgency.CHANGE)
+
+    def put_node(self, raw: Json) -> None:
+        """A node, or what became of it; only its labels and its capacity count."""
+        name = raw["metadata"]["name"]
+        kept = {
+            "metadata": {"name": name, "labels": raw["metadata"].get("labels") or {}},
+            "status": {"capacity": (raw.get("status") or {}).get("capacity") or {}},
+        }
+        if self.nodes.get(name) != kept:
+            self.nodes[name] = kept
+            self._nodes_changed()
+
+    def remove_node(self, ref: ObjectRef) -> None:
+        """A node is gone."""
+        if self.nodes.pop(ref.name, None) is not None:
+            self._nodes_changed()
+
+    def _nodes_changed(self) -> None:
+        for ref in self.known(AcceleratorClass.KIND):
+            self._due(ref, Urgency.RESYNC)
+
+    def put_revision(self, raw: Json) -> None:
+        """A ControllerRevision of OME's namespace, or what became of it."""
+        found = read_revision(raw)
+        if found is not None and found.runtime and found != self._revisions.get(found.name):
+            self.remove_revision(ObjectRef("ControllerRevision", self.ome_namespace, found.name))
+            self._revisions[found.name] = found
+            key = (found.kind, found.namespace, found.runtime)
+            self._revisions_of.setdefault(key, []).append(found)
+            self._pinned_due(found.name)
+
+    def remove_revision(self, ref: ObjectRef) -> None:
+        """A ControllerRevision is gone."""
+        old = self._revisions.pop(ref.name, None)
+        if old is not None:
+            key = (old.kind, old.namespace, old.runtime)
+            self._revisions_of[key] = [each for each in self._revisions_of[key] if each is not old]
+            self._pinned_due(ref.name)
+
+    def _pinned_due(self, revision: str) -> None:
+        for service in self.concerns.pinned_to(revision):
+            self._due(service, Urgency.CHANGE)
+
+    def set_served(self, served: frozenset[ApiKind]) -> None:
+        """The optional kinds that the API server has now."""
+        if served != self._served:
+            self._served = served
+            self.resync()
+
+    def resync(self) -> None:
+        """Everything is looked at again."""
+        for ref in [*self._objects, *self.invalid]:
+            if ref.kind not in (BaseModel.KIND, ClusterBaseModel.KIND):
+                self._due(ref, Urgency.RESYNC)
+
+    def counts(self) -> Iterator[tuple[str, int]]:
+        """How many objects of each kind are known."""
+        counted: dict[str, int] = {}
+        for ref in self._objects:
+            counted[ref.kind] = counted.get(ref.kind, 0) + 1
+        yield from counted.items()
+        yield "Owned", len(self.owned)
+        yield "Pod", len(self.pods)
+        yield "ControllerRevision", len(self._revisions)
+
+
+_NO_TIME: Final = datetime.fromtimestamp(0).astimezone()
+
+
+def _urgency(new: InferenceService, old: ApiObject | None) -> Urgency:
+    """A user's change comes first; what else changes a service is a status that somebody has written."""
+    if old is None or _asked(new.raw) != _asked(old.raw):
+        return Urgency.USER
+    return Urgency.CHANGE
+
+
+def _asked(raw: Mapping[str, Any]) -> list[Any]:
+    metadata = raw["metadata"]
+    names = ("uid", "labels", "annotations", "deletionTimestamp", "finalizers")
+    return [raw.get("spec"), *(metadata.get(name) for name in names)]

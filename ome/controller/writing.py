@@ -1,0 +1,242 @@
+"""Carrying out a plan: what differs is applied, what the plan says to remove is deleted, nothing else.
+
+One field manager applies every field of a plan's objects and no others. An object that isn't controlled
+by the service is never touched. A plan's `Hold` costs no request.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ome.api import InferenceService, ObjectRef
+from ome.controller.client import Api, ApiError
+from ome.controller.owned import APPLIED_HASH, Owned, OwnedObjects, desired_hash
+from ome.controller.resources import BY_KIND, ref_of
+from ome.planning.plan import Apply, Plan, Remove
+
+__all__ = ["Failure", "Outcome", "Waiting", "Writer"]
+
+Json = dict[str, Any]
+_log: Final = logging.getLogger("ome.controller.write")
+
+# Owns a Deployment's count between us and an autoscaler, so that it isn't lost on the way.
+_REPLICAS_MANAGER: Final = "ome-controller-replicas"
+_INGRESS: Final = "ingress"
+# The value of the label `component` of what the ingress step renders.
+_EXTERNAL: Final = "external-service"
+
+
+class Waiting(Exception):
+    """An object of the same name, of a service that is gone, has to be gone first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One object that couldn't be written: the component, and what went wrong in words for the user."""
+
+    component: str
+    ref: ObjectRef
+    reason: str
+    message: str
+    stops: bool = True
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What carrying out a plan came to."""
+
+    failures: list[Failure] = field(default_factory=list)
+    written: list[str] = field(default_factory=list)
+    wrote_workload: bool = False
+
+
+class Writer:
+    """Writes what services own. `unreadable` tells why a kind's objects aren't known, "" when they are."""
+
+    def __init__(self, api: Api, owned: OwnedObjects, unreadable: Mapping[str, str]) -> None:
+        self._api = api
+        self._owned = owned
+        self._unreadable = unreadable
+
+    async def carry_out(self, service: InferenceService, plan: Plan) -> Outcome:
+        """Bring about what a plan asks for, component by component. Raises Waiting, Unreachable,
+        NotLeading.
+
+        An object that the controller may not write is left out; any other failure stops what comes
+        after it, as documented. What has failed removes nothing.
+        """
+        outcome = Outcome()
+        for component, action in plan.actions.items():
+            if any(failure.stops for failure in outcome.failures):
+                break
+            keep: set[ObjectRef] = set()
+            if isinstance(action, Apply):
+                keep = {ref_of(each) for each in action.objects}
+                if not await self._apply_all(service, component, action.objects, outcome):
+                    continue
+            elif not isinstance(action, Remove):
+                continue
+            await self._prune(service, component, keep, outcome)
+        return outcome
+
+    async def _apply_all(
+        self,
+        service: InferenceService,
+        component: str,
+        objects: Iterable[Json],
+        outcome: Outcome,
+    ) -> bool:
+        whole = True
+        for desired in objects:
+            failure = await self._apply(service, component, desired, outcome)
+            if failure is not None:
+                outcome.failures.append(failure)
+                whole = False
+                if failure.stops:
+                    break
+        return whole
+
+    async def _apply(
+        self, service: InferenceService, component: str, desired: Json, outcome: Outcome
+    ) -> Failure | None:
+        ref = ref_of(desired)
+        if problem := self._unreadable.get(ref.kind):
+            return Failure(component, ref, "NotReadable", problem, stops=False)
+        wanted = desired_hash(desired)
+        known = self._owned.get(ref)
+        try:
+            if known is None:
+                refused = await self._create(service, component, desired, wanted)
+                if refused is not None:
+                    return refused
+            elif known.owner != service.uid:
+                return _not_ours(service, component, ref, known.service if known.owner else "")
+            elif known.is_as(desired, wanted):
+                return None
+            else:
+                await self._update(known, desired, wanted)
+        except ApiError as error:
+            return _failure(component, ref, error)
+        outcome.written.append(str(ref))
+        outcome.wrote_workload |= ref.kind == "Deployment"
+        return None
+
+    async def _create(
+        self, service: InferenceService, component: str, desired: Json, wanted: str
+    ) -> Failure | None:
+        """Apply an object that isn't known: one that exists all the same is ours, or is left alone."""
+        ref = ref_of(desired)
+        resource = BY_KIND[ref.kind]
+        force = False
+        try:
+            found = await self._api.get(resource, ref.namespace, ref.name, metadata_only=True)
+        except ApiError as error:
+            if not error.is_missing:
+                raise
+        else:
+            owners = found["metadata"].get("ownerReferences") or ()
+            owner: Json = next((each for each in owners if each.get("controller")), {})
+            if owner.get("uid") != service.uid:
+                of = owner.get("name", "") if owner.get("kind") == service.KIND else ""
+                return _not_ours(service, component, ref, of)
+            force = True
+        body = _marked(desired, wanted)
+        self._owned.applied(await self._api.apply(resource, body, force=force), wanted)
+        return None
+
+    async def _update(self, known: Owned, desired: Json, wanted: str) -> None:
+        resource = BY_KIND[known.ref.kind]
+        if (
+            known.ref.kind == "Deployment"
+            and known.owns_replicas
+            and "replicas" not in desired["spec"]
+            and known.replicas is not None
+        ):
+            await self._hand_over_replicas(known)
+        body = _marked(desired, wanted, known.uid)
+        self._owned.applied(await self._api.apply(resource, body, force=True), wanted)
+
+    async def _hand_over_replicas(self, known: Owned) -> None:
+        """Let another manager own the count before ours gives it up: a field that nobody owns falls back to
+        its default, and pods would go. An autoscaler takes it over when it first scales."""
+        body = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {
+                "name": known.ref.name,
+                "namespace": known.ref.namespace,
+                "uid": known.uid,
+            },
+            "spec": {"replicas": known.replicas},
+        }
+        await self._api.apply(BY_KIND["Deployment"], body, force=True, manager=_REPLICAS_MANAGER)
+
+    async def _prune(
+        self, service: InferenceService, component: str, keep: set[ObjectRef], outcome: Outcome
+    ) -> None:
+        """Delete what the service controls of a component, except what is to be kept."""
+        label = _EXTERNAL if component == _INGRESS else component
+        for each in list(self._owned.of(service.uid)):
+            if each.component != label or each.ref in keep:
+                continue
+            try:
+                await self._api.delete(
+                    BY_KIND[each.ref.kind], each.ref.namespace, each.ref.name, each.uid
+                )
+            except ApiError as error:
+                if not (error.is_missing or error.is_conflict):
+                    outcome.failures.append(_failure(component, each.ref, error))
+                    continue
+            self._owned.remove(each.ref, each.uid)
+            outcome.written.append(f"-{each.ref}")
+
+    async def carry_out_effects(self, effects: Iterable[Json]) -> list[Json]:
+        """Create what comes before everything else. Returns what the API server has now. Raises
+        ApiError."""
+        made = []
+        for effect in effects:
+            ref = ref_of(effect)
+            resource = BY_KIND[ref.kind]
+            try:
+                made.append(await self._api.create(resource, ref.namespace, effect))
+            except ApiError as error:
+                if not error.is_conflict:
+                    raise
+                found = await self._api.get(resource, ref.namespace, ref.name)
+                if found.get("data") != effect.get("data"):
+                    raise
+                made.append(found)
+        return made
+
+
+def _marked(desired: Json, wanted: str, uid: str = "") -> Json:
+    """The object with its hash, and with the uid that the object of this name must have."""
+    metadata = desired["metadata"]
+    annotations = {**(metadata.get("annotations") or {}), APPLIED_HASH: wanted}
+    marked = {**metadata, "annotations": annotations, **({"uid": uid} if uid else {})}
+    return {**desired, "metadata": marked}
+
+
+def _not_ours(service: InferenceService, component: str, ref: ObjectRef, of: str) -> Failure:
+    """An object of this name that the service doesn't control. Raises Waiting when it is of an
+    InferenceService of the same name that was deleted: the garbage collector is on its way."""
+    if of == service.name:
+        raise Waiting(f"{ref} of the deleted InferenceService of this name is not gone yet")
+    message = (
+        f'{ref.kind} "{ref.name}" in namespace {ref.namespace} is not controlled by expected owner '
+        f"InferenceService/{service.namespace}/{service.name}; it is left as it is: rename or delete it, "
+        "or rename the InferenceService"
+    )
+    return Failure(component, ref, "NotControlled", message, stops=False)
+
+
+def _failure(component: str, ref: ObjectRef, error: ApiError) -> Failure:
+    if error.is_forbidden:
+        text = f"{error.message}; grant the controller's service account this verb"
+        return Failure(component, ref, "Forbidden", text, stops=False)
+    if error.is_missing:
+        return Failure(component, ref, "NotServed", error.message, stops=False)
+    return Failure(component, ref, error.reason or "ApplyFailed", error.message)
