@@ -301,7 +301,8 @@ def test_overlays() -> None:
     }
     target = asked(**spec)
     others = (runtime(), model(), model("lora-a"), model("off", disabled=True))
-    found = report(target, plan_of(*others, target))
+    plan = plan_of(*others, target)
+    found = report(target, plan)
     told = ("False", "OverlaysSkipped", 'overlay "gone" not found; overlay "off" is disabled')
     mounted = {
         "name": "lora-a",
@@ -311,6 +312,10 @@ def test_overlays() -> None:
     }
     assert conditions(found)["OverlaysReady"] == told
     assert found.status["mountedOverlays"] == [mounted]
+    assert plan.as_json()["overlays"] == {
+        "mounted": [mounted],
+        "skipped": ['overlay "gone" not found', 'overlay "off" is disabled'],
+    }
 
     whole = report(target, plan_of(*others, model("gone"), model("off"), target))
     assert conditions(whole)["OverlaysReady"] == ("True", "AllOverlaysMounted", "")

@@ -12,7 +12,7 @@ import jsonschema
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ome.api import InferenceService, ObjectRef
+from ome.api import InferenceService, ObjectRef, parse
 from ome.api.crds import crds
 from ome.planning.live import Failure, Live, PodFacts, Scaler, Workload
 from ome.planning.plan import Event, Plan
@@ -160,6 +160,7 @@ def test_reporting_again_changes_nothing(
     first = report_service(with_status(target, status), plan, live, Config(), now)
     assert json.dumps(status) == before
     validator().validate(first.status)
+    parse({**target.raw, "status": dict(first.status)})
     stored = json.loads(json.dumps(first.status))
     second = report_service(with_status(target, stored), plan, live, Config(), later)
     assert second.status == first.status
