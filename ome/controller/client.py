@@ -128,12 +128,22 @@ class Api:
         self._may_write = may_write
         self._metrics = metrics or Metrics()
 
-    async def get(
-        self, resource: Resource, namespace: str, name: str, *, metadata_only: bool = False
-    ) -> Json:
-        """An object, or only its metadata."""
-        accept = _METADATA_ONLY if metadata_only else "application/json"
-        return await self._json("GET", resource, namespace, name, accept=accept)
+    async def get(self, resource: Resource, namespace: str, name: str) -> Json:
+        """An object."""
+        return await self._json("GET", resource, namespace, name)
+
+    async def look(self, resource: Resource, namespace: str, name: str) -> Json | None:
+        """An object's metadata as the API server has it at hand, which can be a moment old; None for
+        nothing."""
+        query = {"resourceVersion": "0"}
+        try:
+            return await self._json(
+                "GET", resource, namespace, name, query=query, accept=_METADATA_ONLY
+            )
+        except ApiError as error:
+            if error.is_missing:
+                return None
+            raise
 
     async def page(
         self,

@@ -34,9 +34,8 @@ _OWN_METADATA: Final = ("labels", "annotations", "ownerReferences")
 @dataclass(slots=True)
 class Owned:
     """One object. `owner` is the uid of the service that controls it, `service` that service's name (""
-    for neither); `holds` is the hash of what is known to hold, `fields` what our manager owns until
-    that is known. `template` identifies the pod template and what else of a Deployment but its count a
-    user may change."""
+    for neither); `holds` is the hash of what is known to hold, `fields` what our manager owns until that
+    is known. `state` changes when somebody changes what we render; a Deployment's count isn't in it."""
 
     ref: ObjectRef
     uid: str
@@ -50,7 +49,7 @@ class Owned:
     owns_replicas: bool = False
     replicas: int | None = None
     holds: str = ""
-    template: str = ""
+    state: str = ""
     workload: Workload | None = None
     scaler: Scaler | None = None
 
@@ -158,7 +157,7 @@ def _read(raw: Json) -> Owned:
         fields=fields,
         owns_replicas="f:replicas" in fields.get("f:spec", {}),
         replicas=spec.get("replicas") if is_workload else None,
-        template=desired_hash({**spec, "replicas": None}) if is_workload else "",
+        state=desired_hash({**spec, "replicas": None}) if is_workload else desired_hash(fields),
         workload=read_workload(raw) if is_workload else None,
         scaler=read_scaler(raw) if kind in ("HorizontalPodAutoscaler", "ScaledObject") else None,
     )

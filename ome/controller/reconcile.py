@@ -165,7 +165,7 @@ class ServiceReconciler:
     ) -> Json | None:
         """The decision with the choice's trigger as it is after our own writes, which trigger nothing."""
         decision = decided.decision
-        if decision is None or "record" not in decision or not outcome.wrote_workload:
+        if decision is None or "record" not in decision or not outcome.written:
             return decision
         trigger = trigger_of(self._world.snapshot(now, service), service)
         return {**decision, "record": {**decision["record"], "trigger": trigger}}

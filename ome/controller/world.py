@@ -134,7 +134,7 @@ class World:
         `looked_up`."""
         live: dict[ObjectRef, str] = {}
         if service is not None:
-            live = {each.ref: each.template for each in self.owned.of(service.uid) if each.template}
+            live = {each.ref: each.state for each in self.owned.of(service.uid)}
         contents: dict[type[ApiObject], View] = {
             kind: View(self._objects, kind, looked_up if kind in _LOOKED_UP else None)
             for kind in KINDS.values()

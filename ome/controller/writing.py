@@ -6,6 +6,7 @@ by the service is never touched. A plan's `Hold` costs no request.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -29,6 +30,10 @@ _INGRESS: Final = "ingress"
 _EXTERNAL: Final = "external-service"
 
 
+# The metadata of an object, None for nothing, or why that isn't known.
+Found = dict[str, Any] | ApiError | None
+
+
 class Waiting(Exception):
     """An object of the same name, of a service that is gone, has to be gone first."""
 
@@ -50,7 +55,6 @@ class Outcome:
 
     failures: list[Failure] = field(default_factory=list)
     written: list[str] = field(default_factory=list)
-    wrote_workload: bool = False
 
 
 class Writer:
@@ -69,13 +73,14 @@ class Writer:
         after it, as documented. What has failed removes nothing.
         """
         outcome = Outcome()
+        found = await self._look(plan)
         for component, action in plan.actions.items():
             if any(failure.stops for failure in outcome.failures):
                 break
             keep: set[ObjectRef] = set()
             if isinstance(action, Apply):
                 keep = {ref_of(each) for each in action.objects}
-                if not await self._apply_all(service, component, action.objects, outcome):
+                if not await self._apply_all(service, component, action.objects, found, outcome):
                     continue
             elif not isinstance(action, Remove):
                 continue
@@ -87,11 +92,12 @@ class Writer:
         service: InferenceService,
         component: str,
         objects: Iterable[Json],
+        found: Mapping[ObjectRef, Found],
         outcome: Outcome,
     ) -> bool:
         whole = True
         for desired in objects:
-            failure = await self._apply(service, component, desired, outcome)
+            failure = await self._apply(service, component, desired, found, outcome)
             if failure is not None:
                 outcome.failures.append(failure)
                 whole = False
@@ -99,8 +105,25 @@ class Writer:
                     break
         return whole
 
+    async def _look(self, plan: Plan) -> dict[ObjectRef, Found]:
+        """What the API server has under the names of objects that aren't known: all asked for at once."""
+        refs = [ref for ref in map(ref_of, plan.objects()) if self._owned.get(ref) is None]
+        jobs = [self._look_at(ref) for ref in refs if ref.kind not in self._unreadable]
+        return dict(await asyncio.gather(*jobs))
+
+    async def _look_at(self, ref: ObjectRef) -> tuple[ObjectRef, Found]:
+        try:
+            return ref, await self._api.look(BY_KIND[ref.kind], ref.namespace, ref.name)
+        except ApiError as error:
+            return ref, error
+
     async def _apply(
-        self, service: InferenceService, component: str, desired: Json, outcome: Outcome
+        self,
+        service: InferenceService,
+        component: str,
+        desired: Json,
+        found: Mapping[ObjectRef, Found],
+        outcome: Outcome,
     ) -> Failure | None:
         ref = ref_of(desired)
         if problem := self._unreadable.get(ref.kind):
@@ -109,7 +132,7 @@ class Writer:
         known = self._owned.get(ref)
         try:
             if known is None:
-                refused = await self._create(service, component, desired, wanted)
+                refused = await self._create(service, component, desired, wanted, found[ref])
                 if refused is not None:
                     return refused
             elif known.owner != service.uid:
@@ -121,30 +144,35 @@ class Writer:
         except ApiError as error:
             return _failure(component, ref, error)
         outcome.written.append(str(ref))
-        outcome.wrote_workload |= ref.kind == "Deployment"
         return None
 
     async def _create(
-        self, service: InferenceService, component: str, desired: Json, wanted: str
+        self,
+        service: InferenceService,
+        component: str,
+        desired: Json,
+        wanted: str,
+        found: Found,
     ) -> Failure | None:
-        """Apply an object that isn't known: one that exists all the same is ours, or is left alone."""
+        """Apply an object that isn't known: one that exists all the same is ours, or is left alone.
+        What came into being since it was looked for is told by a conflict."""
+        if isinstance(found, ApiError):
+            raise found
         ref = ref_of(desired)
-        resource = BY_KIND[ref.kind]
-        force = False
-        try:
-            found = await self._api.get(resource, ref.namespace, ref.name, metadata_only=True)
-        except ApiError as error:
-            if not error.is_missing:
-                raise
-        else:
+        if found is not None:
             owners = found["metadata"].get("ownerReferences") or ()
             owner: Json = next((each for each in owners if each.get("controller")), {})
             if owner.get("uid") != service.uid:
                 of = owner.get("name", "") if owner.get("kind") == service.KIND else ""
                 return _not_ours(service, component, ref, of)
-            force = True
         body = _marked(desired, wanted)
-        self._owned.applied(await self._api.apply(resource, body, force=force), wanted)
+        try:
+            made = await self._api.apply(BY_KIND[ref.kind], body, force=found is not None)
+        except ApiError as error:
+            if error.is_conflict and found is None:
+                return _not_ours(service, component, ref, "")
+            raise
+        self._owned.applied(made, wanted)
         return None
 
     async def _update(self, known: Owned, desired: Json, wanted: str) -> None:

@@ -160,7 +160,7 @@ class _ServicePlan:
         context = self._context
         context.warnings.extend(context.resolution.advisories)
         self._advise()
-        refused: Hold | None = None
+        refused = self._outdated()
         for name in COMPONENTS:
             if context.declared(name) is None:
                 self._actions[name] = Remove()
@@ -201,6 +201,21 @@ class _ServicePlan:
             tuple(dict(each) for each in found if not isinstance(each, str)),
             tuple(each for each in found if isinstance(each, str)),
         )
+
+    def _outdated(self) -> Hold | None:
+        """A chosen runtime that has changed since is picked up when OME chooses again, and not before."""
+        selection = self._context.resolution.selection
+        if selection is None or not selection.is_outdated:
+            return None
+        problem = Problem(
+            "RuntimeChangedSince",
+            f"runtime {selection.runtime.name} has changed since OME chose it; the workload stays as it is "
+            "until OME chooses again",
+            self._context.ref,
+            "spec.runtime",
+            "change the InferenceService, restart its Deployment (kubectl rollout restart), or name a runtime",
+        )
+        return Hold((problem,))
 
     def _advise(self) -> None:
         """The event for a named runtime that doesn't declare support, while the service follows it."""

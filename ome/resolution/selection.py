@@ -34,6 +34,8 @@ Json = Mapping[str, Any]
 
 # The field of the service's status that holds the record.
 RECORD: Final = "runtimeSelection"
+# In the record: the content of the chosen runtime's spec.
+_SPEC_DIGEST: Final = "runtimeDigest"
 _NOT_A_TRIGGER: Final = frozenset({"kubectl.kubernetes.io/last-applied-configuration"})
 _RUNNERS_UP: Final = 5
 _MOST_EXCLUDED: Final = 25
@@ -54,6 +56,13 @@ class Selection:
         """Whether the recorded choice was kept."""
         return not self.ranked
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the runtime's spec is another one than when it was chosen: it is picked up when OME
+        chooses again."""
+        known = self.record.get(_SPEC_DIGEST)
+        return self.kept and known is not None and known != _digest(self.runtime.raw.get("spec"))
+
 
 def select(snapshot: Snapshot, service: InferenceService, model_spec: Json) -> Selection | None:
     """The runtime of a service that names none: the recorded one while nothing triggers a new choice,
@@ -72,14 +81,14 @@ def select(snapshot: Snapshot, service: InferenceService, model_spec: Json) -> S
 
 
 def trigger_of(snapshot: Snapshot, service: InferenceService) -> str:
-    """A digest of what makes OME choose again: spec, labels, annotations and the live Deployments."""
+    """A digest of what makes OME choose again: spec, labels, annotations and what it owns."""
     annotations = {
         key: value for key, value in service.annotations.items() if key not in _NOT_A_TRIGGER
     }
     live = sorted(
-        (ref.name, token)
+        (ref.kind, ref.name, token)
         for ref, token in snapshot.live.items()
-        if ref.kind == "Deployment" and ref.namespace == service.namespace
+        if ref.namespace == service.namespace
     )
     return _digest([service.raw.get("spec"), service.labels, annotations, live])
 
@@ -114,6 +123,7 @@ def _record(winner: Runtime, ranked: Sequence[Verdict], trigger: str) -> Json:
         "score": best.score,
         "tieBreak": str(tie_break(best, second)),
         "trigger": trigger,
+        _SPEC_DIGEST: _digest(winner.raw.get("spec")),
         "digest": _digest(
             [winner.raw.get("spec"), [_brief(each) for each in ranked[: 1 + _RUNNERS_UP]]]
         ),

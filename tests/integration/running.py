@@ -70,13 +70,13 @@ class Running:
                 before, since = now, time.monotonic()
             if time.monotonic() - since > quiet:
                 return
-            time.sleep(0.05)
+            time.sleep(0.01)
         raise AssertionError("the controller doesn't come to rest")
 
     def resync(self) -> None:
         """Look at everything again, and wait until that is done."""
         self.call(self.controller.world.resync)
-        self.settle(0.1)
+        self.settle(0.02)
 
     def call(self, function: Callable[[], Any]) -> Any:
         """Call something in the controller's thread."""
@@ -103,6 +103,7 @@ def running(kubeconfig: Path, **options: Any) -> Iterator[Running]:
             await made[0].run(stop)
         finally:
             await client.close()
+            await asyncio.sleep(0.25)  # until the TLS connections are closed
 
     def run() -> None:
         asyncio.set_event_loop(loop)
