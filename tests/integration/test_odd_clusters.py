@@ -1,0 +1,205 @@
+"""Clusters that lack something: CRDs, permissions; and clusters that are full of what isn't OME's."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import ome, permissions, until
+from controlplane import ControlPlane, Kubectl
+from objects import apply, conditions, events, ready, runtime, service
+from running import running
+
+ACCOUNT = "system:serviceaccount:ome:ome-controller-manager"
+POD_MONITOR = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: podmonitors.monitoring.coreos.com
+spec:
+  group: monitoring.coreos.com
+  names: {kind: PodMonitor, plural: podmonitors, singular: podmonitor, listKind: PodMonitorList}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+"""
+
+
+@pytest.fixture
+def plane() -> Iterator[ControlPlane]:
+    """A control plane without anything of OME's."""
+    with ControlPlane.start() as found:
+        found.kubectl("create", "namespace", "ome")
+        found.kubectl("create", "namespace", "demo")
+        yield found
+
+
+def _account(plane: ControlPlane, rules: str) -> Path:
+    plane.kubectl("apply", "-f", "-", stdin=rules)
+    return plane.as_user(ACCOUNT, ["system:authenticated"]).kubeconfig
+
+
+def _without(rules: str, resource: str) -> str:
+    """The permissions without a resource's rule."""
+    block = rf"- apiGroups: \[[^\]]*\]\n  resources: \[{resource}\]\n  verbs: [^\n]*\n"
+    found, count = re.subn(block, "", rules)
+    assert count == 1
+    return found
+
+
+def test_crds_that_come_late_and_go(plane: ControlPlane) -> None:
+    kubectl = plane.kubectl
+    with running(_account(plane, permissions())) as controller:
+        missing = "not served; install the CustomResourceDefinitions (ome crds)"
+        expected = {
+            f"{name}.ome.io: {missing}"
+            for name in (
+                "acceleratorclasses",
+                "basemodels",
+                "clusterbasemodels",
+                "clusterservingruntimes",
+                "inferenceservices",
+                "servingruntimes",
+            )
+        }
+        until(lambda: set(controller.controller.problems()) == expected)
+        crds = ome("crds").split("\n---\n")
+        rest = [each for each in crds if "acceleratorclasses.ome.io" not in each]
+        kubectl("apply", "-f", "-", stdin="\n---\n".join(rest))
+        kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        # One kind is missing still: what doesn't need it works.
+        until(lambda: len(controller.controller.problems()) == 1)
+        apply(kubectl, "demo", runtime("r"), service("chat", "r"))
+        ready(kubectl, "demo", "chat")
+        kubectl("apply", "-f", "-", stdin=ome("crds"))
+        until(lambda: controller.controller.problems() == [])
+        # A kind that other operators bring is used as soon as it is there.
+        kubectl("apply", "-f", "-", stdin=POD_MONITOR)
+        until(lambda: "podmonitor" in kubectl("api-resources", "-o", "name"))
+        names = ("get", "podmonitors", "-n", "demo", "-o", "name")
+        until(lambda: kubectl(*names) == "podmonitor.monitoring.coreos.com/chat-engine\n")
+        kubectl("delete", "crd", "podmonitors.monitoring.coreos.com")
+        controller.settle()
+        before = controller.writes()
+        controller.resync()
+        assert controller.writes() == before
+        kubectl("delete", "isvc", "chat", "-n", "demo", "--timeout=30s")
+
+
+def test_a_kind_that_may_not_be_touched(plane: ControlPlane) -> None:
+    """Its objects are left out, and told; the others are there."""
+    kubectl = plane.kubectl
+    kubectl("apply", "-f", "-", stdin=ome("crds"))
+    kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    rules = _without(permissions(), "horizontalpodautoscalers")
+    with running(_account(plane, rules)) as controller:
+        apply(kubectl, "demo", runtime("r"), service("chat", "r"))
+        ready(kubectl, "demo", "chat")
+        until(lambda: "WorkloadApplied" in conditions(kubectl, "demo", "chat"))
+        told = conditions(kubectl, "demo", "chat")["WorkloadApplied"]
+        assert (told["status"], told["reason"]) == ("False", "NotReadable")
+        assert told["message"].startswith(
+            "horizontalpodautoscalers.autoscaling can't be read: horizontalpodautoscalers.autoscaling "
+            f'is forbidden: User "{ACCOUNT}" cannot list resource'
+        )
+        assert events(kubectl, "demo", "chat", "InternalError") == [told["message"]]
+        (problem,) = controller.controller.problems()
+        assert problem.startswith("horizontalpodautoscalers.autoscaling: ")
+        # Granted later, it is made up for.
+        kubectl("apply", "-f", "-", stdin=permissions())
+        until(lambda: "WorkloadApplied" not in conditions(kubectl, "demo", "chat"))
+        assert kubectl("get", "hpa", "-n", "demo", "-o", "name")
+
+
+def test_what_may_be_read_and_not_written(plane: ControlPlane) -> None:
+    kubectl = plane.kubectl
+    kubectl("apply", "-f", "-", stdin=ome("crds"))
+    kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    rules = permissions().replace(
+        "resources: [horizontalpodautoscalers]\n  verbs: [get, list, watch, create, patch, delete]",
+        "resources: [horizontalpodautoscalers]\n  verbs: [get, list, watch]",
+    )
+    assert rules != permissions()
+    with running(_account(plane, rules)):
+        apply(kubectl, "demo", runtime("r"), service("chat", "r"))
+        ready(kubectl, "demo", "chat")
+        until(lambda: "WorkloadApplied" in conditions(kubectl, "demo", "chat"))
+        told = conditions(kubectl, "demo", "chat")["WorkloadApplied"]
+        assert told["reason"] == "Forbidden"
+        assert f'User "{ACCOUNT}" cannot patch resource' in told["message"]
+        assert told["message"].endswith("grant the controller's service account this verb")
+
+
+def test_a_cluster_full_of_other_things(plane: ControlPlane) -> None:
+    """ConfigMaps, Secrets and Services of others cost neither memory nor events."""
+    kubectl = plane.kubectl
+    kubectl("apply", "-f", "-", stdin=ome("crds"))
+    kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    with running(_account(plane, permissions())) as controller:
+        apply(kubectl, "demo", runtime("r"), service("chat", "r"))
+        ready(kubectl, "demo", "chat")
+        controller.settle()
+        counts = dict(controller.call(lambda: list(controller.controller.world.counts())))
+        told = sum(
+            controller.value("ome_watch_events_total", resource=name)
+            for name in ("configmaps", "services", "deployments", "pods")
+        )
+        _fill(kubectl, 500)
+        controller.settle()
+        now = dict(controller.call(lambda: list(controller.controller.world.counts())))
+        assert now == counts
+        assert told == sum(
+            controller.value("ome_watch_events_total", resource=name)
+            for name in ("configmaps", "services", "deployments", "pods")
+        )
+
+
+def _fill(kubectl: Kubectl, count: int) -> None:
+    items = [
+        {"apiVersion": "v1", "kind": kind, "metadata": {"name": f"other-{at}"}, **body}
+        for kind, body in (
+            ("ConfigMap", {"data": {"key": "x" * 1000}}),
+            ("Secret", {"stringData": {"key": "x" * 1000}}),
+        )
+        for at in range(count)
+    ]
+    listed = {"apiVersion": "v1", "kind": "List", "items": items}
+    kubectl("create", "-n", "demo", "-f", "-", stdin=json.dumps(listed))
+
+
+def test_a_configuration_that_cannot_be_used(plane: ControlPlane) -> None:
+    """The last good one stays in force; at start there is none, and nothing is done until there is."""
+    kubectl = plane.kubectl
+    kubectl("apply", "-f", "-", stdin=ome("crds"))
+    kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    config = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "inferenceservice-config"},
+        "data": {"deploy": '{"replicas": {"defaultMinReplicas": 0}}'},
+    }
+    text = "invalid deploy config, replicas.defaultMinReplicas must be > 0, got 0"
+    apply(kubectl, "ome", config)
+    apply(kubectl, "demo", runtime("r"), service("chat", "r"))
+    with running(_account(plane, permissions())) as controller:
+        until(lambda: any(text in each for each in controller.controller.problems()))
+        assert kubectl("get", "deployments", "-n", "demo", "-o", "name") == ""
+        config["data"] = {"deploy": '{"terminationGracePeriodSeconds": 120}'}
+        apply(kubectl, "ome", config)
+        ready(kubectl, "demo", "chat")
+        assert controller.controller.problems() == []
+        config["data"] = {"deploy": "{"}
+        apply(kubectl, "ome", config)
+        until(lambda: controller.controller.problems() != [])
+        apply(kubectl, "demo", service("later", "r"))
+        ready(kubectl, "demo", "later")
+        found = kubectl.json("get", "deployment", "later-engine", "-n", "demo")
+        assert found["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 120

@@ -1,0 +1,207 @@
+"""`ome controller` as a process: its endpoints, its Lease, its end, and a second one beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ROOT, until
+from controlplane import ControlPlane, Kubectl
+from objects import apply, deployment, image, ready, runtime, service
+
+LEASE = ("get", "lease", "ome-controller-manager-leader-lock", "-n", "lease-test")
+QUICK = (
+    "--leader-elect-lease-duration=3s",
+    "--leader-elect-renew-deadline=2s",
+    "--leader-elect-retry-period=500ms",
+)
+
+
+class Process:
+    """One controller."""
+
+    def __init__(self, kubeconfig: Path, *flags: str) -> None:
+        self._log = tempfile.NamedTemporaryFile()  # noqa: SIM115
+        anywhere = ("--health-probe-addr=127.0.0.1:0", "--metrics-bind-address=127.0.0.1:0")
+        program = "from ome.cli.main import run; run()"
+        command = [sys.executable, "-c", program, "controller", f"--kubeconfig={kubeconfig}"]
+        environ = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        self.process = subprocess.Popen(
+            [*command, *anywhere, *flags], stderr=self._log, cwd=ROOT, env=environ
+        )
+
+    def log(self) -> list[dict[str, Any]]:
+        """The lines so far."""
+        return [json.loads(line) for line in Path(self._log.name).read_bytes().splitlines()]
+
+    def said(self, message: str) -> bool:
+        """Whether it has logged something."""
+        return any(line["msg"] == message for line in self.log())
+
+    def get(self, path: str) -> tuple[int, str]:
+        """An endpoint's answer."""
+        until(lambda: self.said("starting"))
+        health, metrics = self.log()[0]["endpoints"]
+        url = (metrics if path == "/metrics" else health) + path
+        try:
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    def writes(self) -> dict[str, float]:
+        """Its writes by verb and resource, the Lease's left out."""
+        found = {}
+        for line in self.get("/metrics")[1].splitlines():
+            if line.startswith("ome_api_requests_total") and 'resource="leases"' not in line:
+                name, _, value = line.rpartition(" ")
+                if not any(f'verb="{verb}"' in name for verb in ("get", "watch")):
+                    found[name] = float(value)
+        return found
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """End it; its exit code."""
+        self.process.send_signal(number)
+        code = self.process.wait(60)
+        self._log.close()
+        return code
+
+
+@contextmanager
+def process(kubeconfig: Path, *flags: str) -> Iterator[Process]:
+    """A controller that is ended at the latest when the block is left."""
+    made = Process(kubeconfig, *flags)
+    try:
+        yield made
+    finally:
+        if made.process.poll() is None:
+            made.end(signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def plane() -> Iterator[ControlPlane]:
+    """A control plane where no other controller works."""
+    with ControlPlane.start() as found:
+        crds = subprocess.run(
+            [sys.executable, "-c", "from ome.cli.main import run; run()", "crds"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        found.kubectl("apply", "-f", "-", stdin=crds)
+        found.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        found.kubectl("create", "namespace", "lease-test")
+        found.kubectl("create", "namespace", "demo")
+        yield found
+
+
+def _holder(kubectl: Kubectl) -> str:
+    done = kubectl.run(*LEASE, "-o", "jsonpath={.spec.holderIdentity}")
+    return done.stdout
+
+
+def test_two_processes_one_leads(plane: ControlPlane) -> None:
+    kubectl = plane.kubectl
+    elect = ("--leader-elect", "--leader-election-namespace=lease-test", *QUICK)
+    apply(kubectl, "demo", runtime("r"), service("chat", "r"))
+    with process(plane.kubeconfig, *elect) as first:
+        until(lambda: first.said("working"))
+        ready(kubectl, "demo", "chat")
+        holder = _holder(kubectl)
+        with process(plane.kubeconfig, *elect) as second:
+            until(lambda: second.get("/readyz") == (200, "ok"))
+            assert second.get("/healthz") == (200, "ok")
+            assert not second.said("leading")
+            assert 'ome_leader 1.0' in first.get("/metrics")[1]
+            assert 'ome_leader 0.0' in second.get("/metrics")[1]
+            # A leader that dies without a word is followed when its Lease has run out.
+            first.end(signal.SIGKILL)
+            until(lambda: second.said("working"))
+            assert _holder(kubectl) not in ("", holder)
+            apply(kubectl, "demo", service("chat", "r", runner={"image": "engine:v2"}))
+            until(lambda: image(kubectl, "demo", "chat-engine") == "engine:v2")
+            # One that is asked to end gives its Lease up, and exits well.
+            assert second.end() == 0
+            assert _holder(kubectl) == ""
+
+
+def test_a_restart_writes_nothing(plane: ControlPlane) -> None:
+    """Neither do a hundred resyncs."""
+    kubectl = plane.kubectl
+    both = service("pair", "pair")
+    both["spec"]["router"] = {}
+    made = runtime("pair")
+    made["spec"]["routerConfig"] = {"runner": {"name": "router", "image": "router:v1"}}
+    pinned = service("pinned", "pair")
+    pinned["spec"]["runtime"]["autoSync"] = False
+    refused = service("refused", "missing")
+    apply(kubectl, "demo", made, both, pinned, refused)
+    kubectl("create", "namespace", "ome")
+    with process(plane.kubeconfig) as first:
+        ready(kubectl, "demo", "pair", "pinned")
+        until(lambda: bool(first.get("/metrics")[1]))
+        at = deployment(kubectl, "demo", "pair-engine")["metadata"]["resourceVersion"]
+        assert first.end() == 0
+    with process(plane.kubeconfig, "--sync-period=50ms") as second:
+
+        def resyncs() -> float:
+            lines = second.get("/metrics")[1].splitlines()
+            (found,) = [each for each in lines if each.startswith("ome_resyncs_total ")]
+            return float(found.rpartition(" ")[2])
+
+        until(lambda: resyncs() >= 100)
+        assert second.writes() == {}
+        lists = [
+            line
+            for line in second.get("/metrics")[1].splitlines()
+            if line.startswith("ome_watch_lists_total")
+        ]
+        assert {line.rpartition(" ")[2] for line in lists} == {"1.0"}
+        assert second.end(signal.SIGINT) == 0
+    now = deployment(kubectl, "demo", "pair-engine")["metadata"]["resourceVersion"]
+    assert now == at
+
+
+def test_no_api_server(tmp_path: Path, plane: ControlPlane) -> None:
+    """A process that can't reach its API server waits for it, says so, and ends when asked to."""
+    text = plane.kubeconfig.read_text().replace(plane.server, "https://127.0.0.1:1")
+    (tmp_path / "config").write_text(text)
+    with process(tmp_path / "config") as lonely:
+        until(lambda: lonely.get("/readyz")[0] == 503)
+        until(lambda: "Cannot connect" in lonely.get("/readyz")[1])
+        assert lonely.get("/healthz") == (200, "ok")
+        assert lonely.end() == 0
+
+
+def test_an_address_that_is_taken(plane: ControlPlane) -> None:
+    with process(plane.kubeconfig) as first:
+        until(lambda: first.said("starting"))
+        taken = first.log()[0]["endpoints"][0].rpartition(":")[2]
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                "from ome.cli.main import run; run()",
+                "controller",
+                f"--kubeconfig={plane.kubeconfig}",
+                f"--health-probe-addr=127.0.0.1:{taken}",
+            ],
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 1
+        assert done.stderr.splitlines()[-1].startswith("error: ")
+        assert "address already in use" in done.stderr
