@@ -1,9 +1,9 @@
 """Frozen pod templates: what restarts pods when it changes, of the examples and of cases of our own.
 
-`.venv/bin/python tools/podtemplates.py` renders every case and writes its `pods.yaml`; `--check` writes nothing
-and exits 1 when one differs. A case is a folder with an `input.yaml`, or named after a folder of `examples/`. Those
-of `tests/golden/pods` are rendered without engine plugins, those of `plugins/tests/pods` with all of OME's.
-docs/upgrades.md says what is frozen and why.
+`.venv/bin/python tools/podtemplates.py` renders every case and writes its `pods.yaml`; `--check` writes
+nothing and exits 1 when one differs. A case is a folder with an `input.yaml`, or one named after a folder of
+`examples/`. Those of `tests/golden/pods` are rendered without engine plugins, those of `plugins/tests/pods`
+with all of OME's. docs/upgrades.md says what is frozen and why.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ __all__ = [
     "CORE",
     "WITH_PLUGINS",
     "cases",
+    "check",
     "complaint",
     "differences",
     "freeze",
@@ -47,7 +48,9 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 CORE: Final = ROOT / "tests" / "golden" / "pods"
 WITH_PLUGINS: Final = ROOT / "plugins" / "tests" / "pods"
 _FROZEN: Final = "pods.yaml"
-_HEADER: Final = "# Written by tools/podtemplates.py. A change here restarts pods: docs/upgrades.md.\n"
+_HEADER: Final = (
+    "# Written by tools/podtemplates.py. A change here restarts pods: docs/upgrades.md.\n"
+)
 _PODLESS: Final = frozenset(
     {
         "HorizontalPodAutoscaler",
@@ -61,9 +64,9 @@ _PODLESS: Final = frozenset(
     }
 )
 _MEANING: Final = (
-    "This restarts the pods of every such service when OME is upgraded, and a replica that serves is a replica "
-    "of GPUs. Keep the pods as they were; or, if they have to change, have that decided in review, say it in "
-    "CHANGELOG.md, and accept it with: .venv/bin/python tools/podtemplates.py"
+    "This restarts the pods of every such service when OME or a plugin is upgraded. Keep the pods as they "
+    "were. If they have to change, have it decided in review, say it in CHANGELOG.md, and accept it with: "
+    ".venv/bin/python tools/podtemplates.py"
 )
 _SELECTOR: Final = (
     "A selector can't be changed: the API server refuses it until the workload is deleted."
@@ -130,6 +133,17 @@ def freeze(path: Path, engines: Engines) -> str:
         reasons = [str(problem) for each in found for _, problem in each.refusals()]
         raise ValueError(f"{path} renders no pods: {'; '.join(reasons) or 'it has no service'}")
     return _HEADER + to_yaml(documents)
+
+
+def check(case: Path, engines: Engines) -> None:
+    """Compare what a case renders to with what is frozen. Raises AssertionError that says what differs."""
+    if found := _change(case, engines):
+        path, before, text = found
+        raise AssertionError(complaint(_name(path), differences(before, text)))
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
 
 
 def _sorted(value: Any) -> Any:
@@ -226,27 +240,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--check", action="store_true", help="write nothing, exit 1 on a change")
     is_check = parser.parse_args(arguments).check
-    changed = 0
-    for folder, engines in ((CORE, Engines()), (WITH_PLUGINS, own_engines())):
-        for case in cases(folder):
-            changed += _settle(case, freeze(sources(case), engines), is_check=is_check)
-    return 1 if changed and is_check else 0
+    found = [
+        changed
+        for folder, engines in ((CORE, Engines()), (WITH_PLUGINS, own_engines()))
+        for case in cases(folder)
+        if (changed := _change(case, engines))
+    ]
+    for path, before, text in found:
+        lines = differences(before, text)
+        if is_check:
+            print(complaint(_name(path), lines), file=sys.stderr)
+        else:
+            path.write_text(text)
+            print("\n  ".join([f"podtemplates: wrote {_name(path)}", *lines]))
+    return 1 if found and is_check else 0
 
 
-def _settle(case: Path, text: str, *, is_check: bool) -> bool:
-    """Write what differs, or only say so; whether it differed."""
+def _change(case: Path, engines: Engines) -> tuple[Path, str, str] | None:
+    """The file of a case with what it holds and what it should; None when that is the same."""
     path = case / _FROZEN
     before = path.read_text() if path.is_file() else ""
-    if before == text:
-        return False
-    name = str(path.relative_to(ROOT))
-    found = differences(before, text)
-    if is_check:
-        print(complaint(name, found), file=sys.stderr)
-    else:
-        path.write_text(text)
-        print("\n  ".join([f"podtemplates: wrote {name}", *found]))
-    return True
+    text = freeze(sources(case), engines)
+    return None if before == text else (path, before, text)
 
 
 if __name__ == "__main__":
