@@ -1,7 +1,7 @@
 """Frozen pod templates: what restarts pods when it changes, of the examples and of cases of our own.
 
 `.venv/bin/python tools/podtemplates.py` renders every case and writes its `pods.yaml`; `--check` writes
-nothing and exits 1 when one differs. A case is a folder with an `input.yaml`, or one named after a folder of
+nothing and exits 1 when one differs. A case is a folder with an `input.yaml`, or one named after one of
 `examples/`. Those of `tests/golden/pods` are rendered without engine plugins, those of `plugins/tests/pods`
 with all of OME's. docs/upgrades.md says what is frozen and why.
 """
@@ -71,6 +71,7 @@ _MEANING: Final = (
 _SELECTOR: Final = (
     "A selector can't be changed: the API server refuses it until the workload is deleted."
 )
+_REWRITTEN: Final = "the pods are the same, and written otherwise than the tool writes them"
 
 
 def cases(folder: Path) -> list[Path]:
@@ -165,7 +166,7 @@ def differences(before: str, after: str) -> list[str]:
         else:
             found = _walk("", old[name], new[name])
             lines += [f"{name}: {path}: {was} -> {now}" for path, was, now in found]
-    return lines
+    return lines or ([_REWRITTEN] if before != after else [])
 
 
 def complaint(case: str, found: Sequence[str]) -> str:
