@@ -52,8 +52,7 @@ def test_a_changed_builder_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         "  Deployment/search/embed-engine: template.spec.containers[ome-container].env[NEW]: "
         'absent -> {"name": "NEW", "value": "1"}\n'
         "This restarts the pods of every such service when OME or a plugin is upgraded. Keep the pods as they "
-        "were. If they have to change, have it decided in review, say it in CHANGELOG.md, and accept it with: "
-        ".venv/bin/python tools/podtemplates.py"
+        "were. If they have to change, have it decided in review, say it in CHANGELOG.md, and accept it with: make pods"
     )
 
 
