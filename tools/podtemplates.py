@@ -1,9 +1,9 @@
 """Frozen pod templates: what restarts pods when it changes, of the examples and of cases of our own.
 
-`make pods` renders every case and writes its `pods.yaml`; with `--check` this writes nothing and exits 1 when
-one differs. A case is a folder with an `input.yaml`, or one named after one of
-`examples/`. Those of `tests/golden/pods` are rendered without engine plugins, those of `plugins/tests/pods`
-with all of OME's. docs/upgrades.md says what is frozen and why.
+`make pods` renders every case and writes its `pods.yaml`; with `--check` this writes nothing and exits 1
+when one differs. A case is a folder with an `input.yaml`, or one with the name of a folder of `examples/`.
+Those of `tests/golden/pods` are rendered without engine plugins, those of `plugins/tests/pods` with all of
+OME's. docs/upgrades.md says what is frozen and why.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ _PODLESS: Final = frozenset(
 )
 _MEANING: Final = (
     "This restarts the pods of every such service when OME or a plugin is upgraded. Keep the pods as they "
-    "were. If they have to change, have it decided in review, say it in CHANGELOG.md, and accept it with: make pods"
+    "were. If they have to change, have it decided in review, say it in CHANGELOG.md, and accept it with: "
+    "make pods"
 )
 _SELECTOR: Final = (
     "A selector can't be changed: the API server refuses it until the workload is deleted."
