@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip
 PLUGINS := plugins/sglang plugins/sglang_pd plugins/tokenspeed plugins/vllm
 
-.PHONY: demo test test-core controlplane check lint types contracts generated format crds bench clean
+.PHONY: demo test test-core controlplane check lint types contracts generated format crds pods bench clean
 
 demo: $(VENV)/.core
 	@$(BIN)/python tools/demo.py
@@ -52,6 +52,9 @@ format: $(VENV)/.dev
 
 crds: $(VENV)/.dev
 	$(BIN)/python tools/generate.py
+
+pods: $(VENV)/.dev
+	$(BIN)/python tools/podtemplates.py
 
 bench: $(VENV)/.dev
 	$(BIN)/python bench/render.py
