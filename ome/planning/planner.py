@@ -213,7 +213,8 @@ class _ServicePlan:
             "until OME chooses again",
             self._context.ref,
             "spec.runtime",
-            "change the InferenceService, restart its Deployment (kubectl rollout restart), or name a runtime",
+            "change the InferenceService, restart its Deployment (kubectl rollout restart), or name a "
+            "runtime",
         )
         return Hold((problem,))
 

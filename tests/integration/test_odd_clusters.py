@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from objects import apply, conditions, events, ready, runtime, service
+from running import running
 
 from conftest import ome, permissions, until
 from controlplane import ControlPlane, Kubectl
-from objects import apply, conditions, events, ready, runtime, service
-from running import running
 
 ACCOUNT = "system:serviceaccount:ome:ome-controller-manager"
 POD_MONITOR = """

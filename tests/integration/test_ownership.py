@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from conftest import until
-from controlplane import Kubectl
 from objects import apply, conditions, events, ready, runtime, service
 from running import Running
+
+from conftest import until
+from controlplane import Kubectl
 
 OWNED = "deployments,services,hpa,pdb,serviceaccounts,roles,rolebindings"
 
@@ -125,7 +126,9 @@ def test_a_virtual_deployment_owns_nothing(
     annotation = "ome.io/deploymentMode=VirtualDeployment"
     kubectl("annotate", "isvc", "chat", "-n", namespace, annotation)
     until(lambda: _names(kubectl, namespace) == set())
-    until(lambda: conditions(kubectl, namespace, "chat")["Ready"].get("reason") == "VirtualDeployment")
+    until(
+        lambda: conditions(kubectl, namespace, "chat")["Ready"].get("reason") == "VirtualDeployment"
+    )
 
 
 def test_an_object_of_the_largest_size(

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from objects import apply, deployment, image, ready, runtime, service
 
 from conftest import ROOT, until
 from controlplane import ControlPlane, Kubectl
-from objects import apply, deployment, image, ready, runtime, service
 
 LEASE = ("get", "lease", "ome-controller-manager-leader-lock", "-n", "lease-test")
 QUICK = (
@@ -125,8 +125,8 @@ def test_two_processes_one_leads(plane: ControlPlane) -> None:
             until(lambda: second.get("/readyz") == (200, "ok"))
             assert second.get("/healthz") == (200, "ok")
             assert not second.said("leading")
-            assert 'ome_leader 1.0' in first.get("/metrics")[1]
-            assert 'ome_leader 0.0' in second.get("/metrics")[1]
+            assert "ome_leader 1.0" in first.get("/metrics")[1]
+            assert "ome_leader 0.0" in second.get("/metrics")[1]
             # A leader that dies without a word is followed when its Lease has run out.
             first.end(signal.SIGKILL)
             until(lambda: second.said("working"))

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from conftest import until
-from controlplane import Kubectl
 from objects import apply, deployment, image, ready, runtime, service
 from running import Running
+
+from conftest import until
+from controlplane import Kubectl
 
 NONE = {"class": "None"}
 HPA = {"class": "HPA"}
@@ -141,10 +142,12 @@ def test_what_somebody_changes_of_ours_is_set_again(
     def restored() -> bool:
         found = kubectl.json("get", "deploy,svc,hpa", "-n", namespace, "-l", "component=engine")
         kinds = sorted(each["kind"] for each in found["items"])
-        services = {each["metadata"]["labels"]["ome.io/inferenceservice"] for each in found["items"]}
-        return (
-            kinds == ["Deployment", "HorizontalPodAutoscaler", "Service"] and services == {"chat"}
-        )
+        services = {
+            each["metadata"]["labels"]["ome.io/inferenceservice"] for each in found["items"]
+        }
+        return kinds == ["Deployment", "HorizontalPodAutoscaler", "Service"] and services == {
+            "chat"
+        }
 
     until(restored)
     ome_controller.settle()

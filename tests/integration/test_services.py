@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from objects import apply, ready, runtime, service
 from running import Running
 
 from conftest import until
