@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -25,6 +25,7 @@ from ome.controller.telemetry import Metrics
 __all__ = ["Api", "ApiError", "NotLeading", "RateLimit", "Unreachable", "connect"]
 
 Json = dict[str, Any]
+Sleep = Callable[[float], Awaitable[None]]
 
 MANAGER: Final = "ome-controller"
 _MERGE: Final = "application/merge-patch+json"
@@ -64,7 +65,7 @@ class ApiError(Exception):
 
 
 class Unreachable(Exception):
-    """No answer came: the connection failed, was cut, or took too long."""
+    """No answer came: the connection failed, was cut, took too long, or what came isn't the API server's."""
 
 
 class NotLeading(Exception):
@@ -74,22 +75,31 @@ class NotLeading(Exception):
 class RateLimit:
     """At most `qps` requests a second over time, and `burst` at once; no limit when `qps` is 0."""
 
-    def __init__(self, qps: float = 0.0, burst: int = 0) -> None:
+    def __init__(
+        self,
+        qps: float = 0.0,
+        burst: int = 0,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._clock = clock
+        self._sleep = sleep
         self._qps = qps
         self._burst = max(burst, 1)
         self._tokens = float(self._burst)
-        self._at = time.monotonic()
+        self._at = clock()
 
     async def wait(self) -> None:
         """Wait for the next free place; places are given in the order asked for."""
         if self._qps <= 0:
             return
-        now = time.monotonic()
+        now = self._clock()
         self._tokens = min(self._burst, self._tokens + (now - self._at) * self._qps)
         self._at = now
         self._tokens -= 1
         if self._tokens < 0:
-            await asyncio.sleep(-self._tokens / self._qps)
+            await self._sleep(-self._tokens / self._qps)
 
 
 async def connect(kubeconfig: str | None = None, context: str | None = None) -> ApiClient:
@@ -122,8 +132,10 @@ class Api:
         limit: RateLimit | None = None,
         may_write: Callable[[], bool] = lambda: True,
         metrics: Metrics | None = None,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._client = client
+        self._sleep = sleep
         self._limit = limit or RateLimit()
         self._may_write = may_write
         self._metrics = metrics or Metrics()
@@ -255,12 +267,11 @@ class Api:
             response = await self._send(method, url, headers, body, timeout)
             data = await _read(response)
             if response.status < 400:
-                found: Json = json.loads(data)
-                return found
+                return _object(data)
             error = _error(response, data)
             if error.status != 429 or attempt == _TRIES - 1:
                 raise error
-            await asyncio.sleep(min(error.retry_after or 2.0**attempt, _LONGEST_WAIT))
+            await self._sleep(error.retry_after or 2.0**attempt)
         raise AssertionError
 
     async def _send(
@@ -275,7 +286,10 @@ class Api:
         client = self._client
         verb = "GET" if method == "WATCH" else method
         headers["User-Agent"] = MANAGER
-        await client.update_params_for_auth(headers, [], ["BearerToken"], url, verb, body)
+        try:
+            await client.update_params_for_auth(headers, [], ["BearerToken"], url, verb, body)
+        except (ConfigException, OSError) as error:
+            raise Unreachable(f"no credentials: {_cause(error)}") from error
         if verb != "GET" and not self._may_write():
             raise NotLeading
         start = time.monotonic()
@@ -315,6 +329,21 @@ async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         raise Unreachable(_cause(error)) from error
 
 
+def _object(data: bytes) -> Json:
+    """An answer that says it succeeded. Something in between, such as a proxy, may have sent it."""
+    try:
+        found = json.loads(data)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise Unreachable(f"an answer that is no JSON object: {_start(data)}")
+    return found
+
+
+def _start(data: bytes) -> str:
+    return data[:200].decode(errors="replace").strip()
+
+
 def _cause(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
@@ -326,11 +355,11 @@ def _error(response: aiohttp.ClientResponse, data: bytes) -> ApiError:
     except ValueError:
         status = None
     if not isinstance(status, dict) or not isinstance(status.get("message"), str):
-        status = {"message": data[:200].decode(errors="replace").strip() or response.reason or ""}
+        status = {"message": _start(data) or response.reason or ""}
     retry = response.headers.get("Retry-After", "")
     return ApiError(
         response.status,
         str(status.get("reason") or response.reason or ""),
         status["message"],
-        float(retry) if retry.isdecimal() else 0.0,
+        min(float(retry), _LONGEST_WAIT) if retry.isdecimal() else 0.0,
     )

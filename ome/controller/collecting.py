@@ -49,22 +49,22 @@ class Collector:
         due = list(
             collect_revisions(revisions, used, self._clock(), keep=self._keep, grace=self._grace)
         )
+        uids = {each.name: each.uid for each in revisions}
         for each in due:
             try:
-                await self._carry_out(each)
+                await self._carry_out(each, uids[each.revision])
             except ApiError as error:
                 if not error.is_missing:
                     raise
         return len(due)
 
-    async def _carry_out(self, collected: Collected) -> None:
+    async def _carry_out(self, collected: Collected, uid: str) -> None:
         resource = BY_KIND["ControllerRevision"]
         namespace, name = self._world.ome_namespace, collected.revision
         fields = {"revision": name, "action": collected.action}
         _log.info("collected a revision", extra={"fields": fields})
         if collected.action == "Delete":
-            revision = next(each for each in self._world.revisions() if each.name == name)
-            await self._api.delete(resource, namespace, name, revision.uid)
+            await self._api.delete(resource, namespace, name, uid)
             self._world.remove_revision(ObjectRef(resource.kind, namespace, name))
             return
         since = None

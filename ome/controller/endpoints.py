@@ -55,4 +55,5 @@ async def _listen(stack: AsyncExitStack, address: Address, routes: list[web.Rout
     site = web.TCPSite(runner, address.host or None, address.port)
     await site.start()
     port = runner.addresses[0][1]
-    return f"http://{address.host or 'localhost'}:{port}"
+    host = f"[{address.host}]" if ":" in address.host else address.host or "localhost"
+    return f"http://{host}:{port}"

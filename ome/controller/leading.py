@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -166,7 +167,7 @@ class Election:
         transitions = int(old.get("leaseTransitions") or 0)
         return {
             "holderIdentity": self._identity,
-            "leaseDurationSeconds": max(1, round(self._times.lease)),
+            "leaseDurationSeconds": math.ceil(self._times.lease),
             "acquireTime": old.get("acquireTime", now) if mine else now,
             "renewTime": now,
             "leaseTransitions": transitions if mine or not old else transitions + 1,

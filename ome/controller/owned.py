@@ -26,6 +26,8 @@ Json = dict[str, Any]
 
 APPLIED_HASH: Final = "ome.io/applied-hash"
 SERVICE_LABEL: Final = "ome.io/inferenceservice"
+# What the API server fills into the keys of a list's items.
+_DEFAULTS: Final = {"protocol": "TCP"}
 _COMPONENT: Final = "component"
 _NOT_APPLIED: Final = frozenset({"apiVersion", "kind", "status"})
 _OWN_METADATA: Final = ("labels", "annotations", "ownerReferences")
@@ -94,7 +96,8 @@ class OwnedObjects:
                 return None
             if new.fields_digest == old.fields_digest:
                 new.holds = old.holds
-                new.fields = None if old.fields is None else new.fields
+                if old.fields is None and new.applied == old.holds:
+                    new.fields = None
         if old is not None:
             self._forget(old)
         self._objects[new.ref] = new
@@ -197,7 +200,7 @@ def covers(fields: Mapping[str, Any], desired: Json) -> bool:
 
 
 def _covers(fields: Mapping[str, Any], value: Any) -> bool:
-    if not any(key != "." for key in fields):
+    if not fields:
         return True
     if isinstance(value, dict):
         return all(_has(fields, f"f:{key}", child) for key, child in value.items())
@@ -215,10 +218,10 @@ def _has(fields: Mapping[str, Any], key: str, value: Any) -> bool:
 
 def _covers_item(fields: Mapping[str, Any], item: Any) -> bool:
     if not isinstance(item, dict):
-        return f"v:{json.dumps(item)}" in fields
+        return any(key.startswith("v:") and json.loads(key[2:]) == item for key in fields)
     for key, child in fields.items():
         if key.startswith("k:"):
             keys = json.loads(key[2:])
-            if all(item.get(name, value) == value for name, value in keys.items()):
+            if all(item.get(name, _DEFAULTS.get(name)) == value for name, value in keys.items()):
                 return _covers(child, item)
     return False

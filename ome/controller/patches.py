@@ -16,9 +16,18 @@ def merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any
         if isinstance(before, Mapping) and isinstance(value, Mapping):
             if inner := merge_patch(before, value):
                 patch[key] = inner
-        elif key not in old or before != value:
+        elif key not in old or not _same(before, value):
             patch[key] = value
     return patch
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Whether two values are the same JSON. Python takes `True` for 1."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        return old.keys() == new.keys() and all(_same(old[key], new[key]) for key in new)
+    if isinstance(old, list) and isinstance(new, list):
+        return len(old) == len(new) and all(map(_same, old, new))
+    return isinstance(old, bool) == isinstance(new, bool) and bool(old == new)
 
 
 def status_patch(raw: Mapping[str, Any], status: Mapping[str, Any]) -> dict[str, Any] | None:

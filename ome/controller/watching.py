@@ -139,11 +139,11 @@ class Watcher:
                 if not self._version:
                     await self._list()
                 await self._watch()
-                self._backoff.reset()
             except ApiError as error:
                 await self._failed(error)
             except Unreachable as error:
                 self._metrics.watch_failed(self.resource.plural, "unreachable")
+                _log.debug(f"cut off: {error}", extra=_fields(resource=self.resource.full_name))
                 if not self.is_ready:
                     self._enter(State.FAILING, str(error))
                 await self._pause(self._backoff.next())
@@ -160,10 +160,11 @@ class Watcher:
                 metadata_only=self._selection.metadata_only,
             )
             for raw in page.get("items") or ():
+                _metadata(raw, "name")
                 raw["kind"], raw["apiVersion"] = self.resource.kind, self.resource.api_version
                 seen.add(ref_of(raw))
                 self._sink.put(raw)
-            metadata = page["metadata"]
+            metadata = _metadata(page, "resourceVersion")
             query["continue"] = metadata.get("continue") or ""
             if not query["continue"]:
                 break
@@ -174,7 +175,8 @@ class Watcher:
         self._enter(State.SYNCED, "")
 
     async def _watch(self) -> None:
-        """One watch, until the server ends it."""
+        """One watch, until the server ends it; one that tells nothing at all was no good."""
+        told = False
         query = {
             **self._selection.query(),
             "resourceVersion": self._version,
@@ -190,16 +192,22 @@ class Watcher:
         ) as lines:
             self._enter(State.SYNCED, "")
             async for line in lines:
-                self._take(json.loads(line))
+                self._take(line)
                 self._backoff.reset()
+                told = True
+        if not told:
+            raise Unreachable("the watch ended at once")
 
-    def _take(self, event: Json) -> None:
-        kind, raw = event["type"], event["object"]
+    def _take(self, line: bytes) -> None:
+        kind, raw = _event(line)
         if kind == "ERROR":
             raise ApiError(raw.get("code") or 500, raw.get("reason", ""), raw.get("message", ""))
-        self._version = raw["metadata"]["resourceVersion"]
+        version = _metadata(raw, "resourceVersion")["resourceVersion"]
         if kind == "BOOKMARK":
+            self._version = version
             return
+        _metadata(raw, "name")
+        self._version = version
         self._metrics.watched(self.resource.plural)
         raw["kind"], raw["apiVersion"] = self.resource.kind, self.resource.api_version
         if kind == "DELETED":
@@ -213,7 +221,7 @@ class Watcher:
         if error.status == 410:
             self._version = ""
             _log.info("watch fell too far behind; listing again", extra=_fields(resource=name))
-            await self._pause(0.0 if self.is_ready else self._backoff.next())
+            await self._pause(self._backoff.next())
             return
         if error.is_missing:
             self.forget()
@@ -244,6 +252,28 @@ class Watcher:
             self._backoff.reset()
         except TimeoutError:
             pass
+
+
+def _event(line: bytes) -> tuple[str, Json]:
+    """The type of a watch's event, and its object. What isn't one came from something in between, or was
+    cut: the watch goes on from where it was."""
+    try:
+        event = json.loads(line)
+    except ValueError:
+        event = None
+    if isinstance(event, dict):
+        kind, raw = event.get("type"), event.get("object")
+        if isinstance(kind, str) and isinstance(raw, dict):
+            return kind, raw
+    raise Unreachable(f"a line that is no event of a watch: {line[:200].decode(errors='replace')}")
+
+
+def _metadata(raw: Any, name: str) -> Json:
+    """The metadata of a list or an object, which has this field."""
+    metadata = raw.get("metadata") if isinstance(raw, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(metadata.get(name), str):
+        raise Unreachable(f"an answer without metadata.{name}")
+    return metadata
 
 
 def _fields(**fields: Any) -> dict[str, Any]:

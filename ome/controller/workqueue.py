@@ -2,8 +2,8 @@
 
 A key that comes again while it is worked on is worked on again afterwards. Urgent keys, those that a
 user has changed, come before the others; of each kind of urgency the namespaces take turns, so that a
-change that concerns thousands of services of one holds up nobody else. Every eighth key comes from the
-least urgent that wait, so that nothing starves.
+change that concerns thousands of services of one holds up nobody else. Every eighth key is one of the less
+urgent, the two kinds by turns, so that nothing starves.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ class WorkQueue(Generic[Key]):
         self._later: list[tuple[float, int, Key, Urgency]] = []
         self._due: dict[Key, float] = {}
         self._backoffs: dict[Key, Backoff] = {}
-        self._count = 0
+        self._entries = 0
+        self._taken = 0
         self._changed = asyncio.Event()
 
     def __len__(self) -> int:
@@ -104,8 +105,8 @@ class WorkQueue(Generic[Key]):
         at = self._clock() + seconds
         if at < self._due.get(key, at + 1):
             self._due[key] = at
-            self._count += 1
-            heapq.heappush(self._later, (at, self._count, key, urgency))
+            self._entries += 1
+            heapq.heappush(self._later, (at, self._entries, key, urgency))
             self._changed.set()
 
     def retry(self, key: Key) -> float:
@@ -147,18 +148,24 @@ class WorkQueue(Generic[Key]):
             self.add(key, urgency)
 
     def _next(self) -> Key | None:
-        self._count += 1
-        order = list(Urgency)
-        if self._count % self._STARVING == 0:
-            order.reverse()
-        for urgency in order:
+        for urgency in self._order():
             turns = self._turns[urgency]
             while turns:
                 key = turns.pop()
                 if self._waiting.get(key) is urgency:
                     del self._waiting[key]
+                    self._taken += 1
                     return key
         return None
+
+    def _order(self) -> list[Urgency]:
+        """Which kind of urgency comes first at this turn, and then."""
+        turn, rest = divmod(self._taken + 1, self._STARVING)
+        if rest:
+            return list(Urgency)
+        if turn % 2:
+            return [Urgency.RESYNC, Urgency.CHANGE, Urgency.USER]
+        return [Urgency.CHANGE, Urgency.RESYNC, Urgency.USER]
 
     def _ripen(self) -> None:
         """Move what is due from its time to its turn."""

@@ -29,6 +29,7 @@ from ome.controller.concerns import Concerns
 from ome.controller.owned import OwnedObjects, version_of
 from ome.controller.packed import Packed, View
 from ome.controller.pods import Pods
+from ome.controller.resources import ref_of
 from ome.controller.workqueue import Urgency
 from ome.merging.directives import own_spec
 from ome.planning.live import Live
@@ -186,14 +187,9 @@ class World:
         metadata = raw["metadata"]
         metadata.pop("managedFields", None)
         item = parse(raw)
-        version = (item.uid, version_of(raw))
-        if (
-            self._versions.get(item.ref, version) > version
-            and self._versions[item.ref][0] == item.uid
-        ):
-            return
-        if item.ref in self._objects:
-            self._versions[item.ref] = version
+        uid, version = self._versions.get(item.ref, ("", 0))
+        if uid == item.uid and version < version_of(raw):
+            self._versions[item.ref] = (uid, version_of(raw))
             self._objects[item.ref] = item
             if isinstance(item, InferenceService):
                 self.concerns.put_service(item)
@@ -259,8 +255,12 @@ class World:
 
     def put_owned(self, raw: Json) -> None:
         """An object with a service's label, or what became of it."""
-        if (new := self.owned.put(raw)) is not None and new.service:
-            self._service_due(new.ref.namespace, new.service)
+        old = self.owned.get(ref_of(raw))
+        if (new := self.owned.put(raw)) is None:
+            return
+        for service in dict.fromkeys((new.service, old.service if old else "")):
+            if service:
+                self._service_due(new.ref.namespace, service)
 
     def remove_owned(self, ref: ObjectRef) -> None:
         """An object with a service's label is gone, or has lost the label."""
