@@ -14,7 +14,7 @@ demo: $(VENV)/.core
 test: $(VENV)/.dev
 	@$(BIN)/pytest
 	@$(MAKE) --no-print-directory controlplane
-	@$(BIN)/pytest tests/integration
+	@$(BIN)/pytest tests/integration --cov --cov-config=tests/integration/coverage.ini --cov-fail-under=95
 
 # A real control plane for tests, built once: tools/controlplane/README.md.
 controlplane: $(VENV)/.dev
@@ -61,6 +61,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python bench/selection.py
 	$(BIN)/python bench/blast.py
 	$(BIN)/python bench/hooks.py
+	$(BIN)/python bench/reconcile.py
 
 $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)

@@ -1,10 +1,10 @@
 """Measure the controller on a real control plane: many services applied at once, and a restart.
 
 1,000 services of 100 runtimes are created by a client of its own while the controller runs; the time is
-that from the first create to the last service's status. Beside it stands the floor: a bare client that,
-for each service that it sees created, sends the writes that the controller has sent, with the same
-concurrency and nothing to decide. Requests are counted at the API server. Prints Markdown; compare
-ratios of one run, not runs on other machines.
+that from the first create to the last service's status. Beside it stands the floor, on a control plane
+of its own: a bare client that, for each service that it sees created, sends the writes that the
+controller has sent, with the same concurrency and nothing to decide. Writes are counted at the API
+server. Prints Markdown tables; compare ratios of one run, not runs on other machines.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,18 +39,25 @@ from ome.snapshot import Snapshot  # noqa: E402
 
 NAMESPACES = 10
 SERVICE = BY_KIND["InferenceService"]
-RUNTIME = BY_KIND["ClusterServingRuntime"]
+OME = [sys.executable, "-c", "from ome.cli.main import run; run()"]
 COUNT = re.compile(r"^apiserver_request_total\{([^}]*)\} (\S+)$", re.MULTILINE)
 LABEL = re.compile(r'(\w+)="([^"]*)"')
+# What only the controller does, whatever else runs in the cluster.
 OURS = {
-    ("APPLY", "deployments"),
-    ("APPLY", "services"),
-    ("APPLY", "horizontalpodautoscalers"),
-    ("PATCH", "inferenceservices"),
+    ("APPLY", "deployments"): "apply Deployment",
+    ("APPLY", "services"): "apply Service",
+    ("APPLY", "horizontalpodautoscalers"): "apply HorizontalPodAutoscaler",
+    ("PATCH", "inferenceservices"): "patch InferenceService status",
+    ("PATCH", "clusterservingruntimes"): "patch ClusterServingRuntime status",
 }
+CONDITIONS = [
+    {"type": kind, "status": "Unknown", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    for kind in ("EngineReady", "IngressReady", "Ready")
+]
+Json = dict[str, Any]
 
 
-def runtime(at: int) -> dict[str, Any]:
+def runtime(at: int) -> Json:
     """A runtime of usual size."""
     runner = {
         "name": "ome-container",
@@ -69,12 +78,12 @@ def runtime(at: int) -> dict[str, Any]:
     }
 
 
-def service(prefix: str, at: int, runtimes: int) -> dict[str, Any]:
+def service(at: int, runtimes: int) -> Json:
     """A service that names one of the runtimes."""
     return {
         "apiVersion": "ome.io/v1beta1",
         "kind": "InferenceService",
-        "metadata": {"name": f"s-{at}", "namespace": f"{prefix}-{at % NAMESPACES}"},
+        "metadata": {"name": f"s-{at}", "namespace": f"n-{at % NAMESPACES}"},
         "spec": {"runtime": {"name": f"runtime-{at % runtimes}"}, "engine": {"minReplicas": 1}},
     }
 
@@ -93,117 +102,132 @@ def nodes(count: int) -> Path:
     return path
 
 
-def at_server(plane: ControlPlane) -> Counter[tuple[str, str]]:
-    """Requests so far by verb and resource, as the API server counts them."""
-    found: Counter[tuple[str, str]] = Counter()
+@contextmanager
+def cluster(services: int) -> Iterator[ControlPlane]:
+    """A control plane with OME's CRDs and the namespaces."""
+    with ControlPlane.start(nodes(max(4, services // 100))) as plane:
+        crds = subprocess.run([*OME, "crds"], capture_output=True, text=True, check=True).stdout
+        plane.kubectl("apply", "--server-side", "-f", "-", stdin=crds)
+        plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        for name in ("ome", *(f"n-{at}" for at in range(NAMESPACES))):
+            plane.kubectl("create", "namespace", name)
+        time.sleep(3)
+        yield plane
+
+
+def at_server(plane: ControlPlane) -> Counter[str]:
+    """The writes so far, as the API server counts them."""
+    found: Counter[str] = Counter()
     for labels, value in COUNT.findall(plane.kubectl("get", "--raw", "/metrics")):
         each = dict(LABEL.findall(labels))
-        if (each["verb"], each["resource"]) in OURS:
-            found[each["verb"], each["resource"]] += int(float(value))
+        if name := OURS.get((each["verb"], each["resource"])):
+            found[name] += int(float(value))
     return found
 
 
-async def every(jobs: list[Any], concurrency: int) -> None:
-    """Run jobs, so many at once."""
-    waiting = iter(jobs)
+async def feed(api: Api, objects: list[Json], concurrency: int) -> None:
+    """Create objects, so many at once."""
+    waiting = iter(objects)
 
     async def work() -> None:
-        for job in waiting:
-            await job
+        for each in waiting:
+            namespace = each["metadata"].get("namespace", "")
+            await api.create(BY_KIND[each["kind"]], namespace, each)
 
     await asyncio.gather(*(work() for _ in range(concurrency)))
 
 
-async def feed(api: Api, objects: list[dict[str, Any]], concurrency: int) -> None:
-    """Create objects."""
-    jobs = [
-        api.create(BY_KIND[each["kind"]], each["metadata"].get("namespace", ""), each)
-        for each in objects
-    ]
-    await every(jobs, concurrency)
-
-
-async def statuses(api: Api, prefix: str, wanted: int) -> None:
-    """Wait until so many services of these namespaces have a status."""
-    seen: set[str] = set()
+@asynccontextmanager
+async def watching(api: Api) -> AsyncIterator[AsyncIterator[Json]]:
+    """The events of InferenceServices from now on."""
     page = await api.page(SERVICE, "", {})
-    for item in page["items"]:
-        if item["metadata"]["namespace"].startswith(prefix) and item.get("status"):
-            seen.add(f"{item['metadata']['namespace']}/{item['metadata']['name']}")
     query = {"resourceVersion": page["metadata"]["resourceVersion"]}
-    async with api.watch(SERVICE, "", query, idle=120) as lines:
-        if len(seen) >= wanted:
-            return
-        async for line in lines:
-            item = json.loads(line)["object"]
-            metadata = item["metadata"]
-            if metadata["namespace"].startswith(prefix) and item.get("status"):
-                seen.add(f"{metadata['namespace']}/{metadata['name']}")
-                if len(seen) >= wanted:
+    async with api.watch(SERVICE, "", query, idle=300) as lines:
+
+        async def events() -> AsyncIterator[Json]:
+            async for line in lines:
+                yield json.loads(line)
+
+        yield events()
+
+
+async def until_each(api: Api, wanted: int, holds: Callable[[Json], bool]) -> None:
+    """Wait until something has been so of so many services."""
+    seen: set[str] = set()
+    async with watching(api) as events:
+        async for event in events:
+            if holds(event["object"]):
+                seen.add(event["object"]["metadata"]["uid"])
+                if len(seen) == wanted:
                     return
 
 
-async def floor(
-    api: Api, prefix: str, objects: list[dict[str, Any]], patches: int, concurrency: int
-) -> None:
-    """Send what the controller would have sent, as services appear."""
-    snapshot_runtimes = [parse({**runtime(at)}) for at in range(100)]
-    engines = Engines([])
-    snapshot = Snapshot.of(snapshot_runtimes, served=frozenset())
-    queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
-    page = await api.page(SERVICE, "", {})
-    query = {"resourceVersion": page["metadata"]["resourceVersion"]}
-    left = len(objects)
+def prepared(services: list[Json], runtimes: int) -> dict[tuple[str, str], list[Json]]:
+    """What the controller would apply for each service."""
+    objects = [parse(runtime(at)) for at in range(runtimes)]
+    snapshot, engines = Snapshot.of(objects, served=frozenset()), Engines([])
+    found = {}
+    for each in services:
+        metadata = {**each["metadata"], "uid": "set when it is known"}
+        item: Any = parse({**each, "metadata": metadata})
+        found[metadata["namespace"], metadata["name"]] = list(
+            plan(snapshot, item, engines).objects()
+        )
+    return found
+
+
+async def floor(api: Api, services: list[Json], options: argparse.Namespace, patches: int) -> float:
+    """Seconds that the bare client takes."""
+    objects = prepared(services, options.runtimes)
+    queue: asyncio.Queue[Json] = asyncio.Queue()
 
     async def listen() -> None:
-        remaining = left
-        async with api.watch(SERVICE, "", query, idle=120) as lines:
-            async for line in lines:
-                event = json.loads(line)
-                if event["type"] == "ADDED" and event["object"]["metadata"]["namespace"].startswith(
-                    prefix
-                ):
+        async with watching(api) as events:
+            async for event in events:
+                if event["type"] == "ADDED":
                     queue.put_nowait(event["object"])
-                    remaining -= 1
-                    if not remaining:
-                        break
-        for _ in range(concurrency):
-            queue.put_nowait(None)
 
     async def work() -> None:
-        while (raw := await queue.get()) is not None:
-            decided = prepared[raw["metadata"]["namespace"], raw["metadata"]["name"]]
-            for each in decided:
-                each["metadata"]["ownerReferences"][0]["uid"] = raw["metadata"]["uid"]
+        while True:
+            metadata = (await queue.get())["metadata"]
+            name = metadata["namespace"], metadata["name"]
+            for each in objects[name]:
+                each["metadata"]["ownerReferences"][0]["uid"] = metadata["uid"]
                 await api.apply(BY_KIND[each["kind"]], each, force=True)
             for at in range(patches):
-                body = {"status": {"observedGeneration": at, "conditions": CONDITIONS}}
-                metadata = raw["metadata"]
-                await api.patch(
-                    SERVICE, metadata["namespace"], metadata["name"], body, subresource="status"
-                )
+                body = {"status": {"observedGeneration": at + 1, "conditions": CONDITIONS}}
+                await api.patch(SERVICE, *name, body, subresource="status")
 
-    prepared = {}
-    for each in objects:
-        item = parse({**each, "metadata": {**each["metadata"], "uid": "later"}})
-        found = plan(snapshot, item, engines)  # type: ignore[arg-type]
-        prepared[each["metadata"]["namespace"], each["metadata"]["name"]] = list(found.objects())
-    await asyncio.gather(
-        listen(), feed(api, objects, concurrency), *(work() for _ in range(concurrency))
+    tasks = [asyncio.create_task(each()) for each in (listen, *[work] * options.workers)]
+    done = until_each(
+        api,
+        len(services),
+        lambda raw: (raw.get("status") or {}).get("observedGeneration") == patches,
     )
+    took = await timed(api, services, options, done)
+    for task in tasks:
+        task.cancel()
+    return took
 
 
-CONDITIONS = [
-    {"type": kind, "status": "Unknown", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-    for kind in ("EngineReady", "IngressReady", "Ready")
-]
+async def timed(
+    api: Api, services: list[Json], options: argparse.Namespace, done: Awaitable[None]
+) -> float:
+    """Seconds from the first create until something is done."""
+    waiter = asyncio.ensure_future(done)
+    await asyncio.sleep(1)
+    began = time.monotonic()
+    runtimes = [runtime(at) for at in range(options.runtimes)]
+    await feed(api, runtimes + services, options.workers)
+    await waiter
+    return time.monotonic() - began
 
 
 class Process:
     """The controller as a process of its own."""
 
     def __init__(self, kubeconfig: Path, workers: int) -> None:
-        self._log = tempfile.TemporaryFile()
+        self._log = Path(tempfile.mkdtemp()) / "log"
         flags = [
             f"--kubeconfig={kubeconfig}",
             f"--inferenceservice-max-concurrent-reconciles={workers}",
@@ -211,16 +235,11 @@ class Process:
             "--metrics-bind-address=127.0.0.1:0",
             "--leader-elect",
         ]
-        program = "from ome.cli.main import run; run()"
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", program, "controller", *flags], stderr=self._log, cwd=ROOT
-        )
-        while b'"msg": "working"' not in self.log():
-            assert self.process.poll() is None, self.log().decode()
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen([*OME, "controller", *flags], stderr=log, cwd=ROOT)
+        while b'"msg": "working"' not in self._log.read_bytes():
+            assert self.process.poll() is None, self._log.read_text()
             time.sleep(0.05)
-
-    def log(self) -> bytes:
-        return os.pread(self._log.fileno(), 1 << 30, 0)
 
     def memory(self) -> tuple[float, float]:
         """MB of memory now, and at most so far."""
@@ -234,95 +253,70 @@ class Process:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def end(self) -> None:
+        """End it as a cluster would."""
         self.process.terminate()
         self.process.wait()
 
 
 def quiet(plane: ControlPlane) -> None:
-    """Wait until the cluster's own controllers are done with what was created."""
-    before, since = Counter[tuple[str, str]](), time.monotonic()
-    while time.monotonic() - since < 5:
-        now: Counter[tuple[str, str]] = Counter()
-        text = plane.kubectl("get", "--raw", "/metrics")
-        for labels, value in COUNT.findall(text):
-            each = dict(LABEL.findall(labels))
-            if each["verb"] in ("POST", "PUT", "PATCH", "APPLY") and each["resource"] in (
-                "pods",
-                "replicasets",
-                "deployments",
-                "inferenceservices",
-            ):
-                now[each["verb"], each["resource"]] += int(float(value))
+    """Wait until services' statuses have stopped changing: pods come to life after the first status."""
+    before, since = Counter[str](), time.monotonic()
+    while time.monotonic() - since < 10:
+        now = at_server(plane)
         if now != before:
             before, since = now, time.monotonic()
-        time.sleep(0.5)
+        time.sleep(1)
+
+
+async def measure_controller(options: argparse.Namespace) -> tuple[float, int]:
+    """Print what the controller does. Returns its seconds, and the status patches of a service by then."""
+    services = [service(at, options.runtimes) for at in range(options.services)]
+    with cluster(options.services) as plane:
+        client = await connect(str(plane.kubeconfig))
+        api = Api(client)
+        process = Process(plane.kubeconfig, options.workers)
+        base, cpu = process.memory()[0], process.cpu()
+        first = until_each(api, options.services, lambda raw: bool(raw.get("status")))
+        took = await timed(api, services, options, first)
+        spent, counted = process.cpu() - cpu, at_server(plane)
+        quiet(plane)
+        settled, (now, most) = at_server(plane), process.memory()
+        print(
+            "| write, counted at the server | until every first status | until quiet | a service |"
+        )
+        print("| --- | --- | --- | --- |")
+        for name, count in sorted(settled.items()):
+            print(f"| {name} | {counted[name]} | {count} | {count / options.services:.2f} |")
+        process.end()
+        process = Process(plane.kubeconfig, options.workers)
+        time.sleep(15)
+        written = sum((at_server(plane) - settled).values())
+        print(
+            f"\nCPU until every first status {spent:.1f} s; RSS {base:.0f} MB at start, {now:.0f} MB later, "
+            f"{most:.0f} MB at most; a restart: {written} writes, {process.memory()[0]:.0f} MB, "
+            f"{process.cpu():.1f} s of CPU\n"
+        )
+        process.end()
+        await client.close()
+    return took, max(1, round(counted["patch InferenceService status"] / options.services))
 
 
 async def measure(options: argparse.Namespace) -> None:
     """Everything, printed."""
-    with ControlPlane.start(nodes(max(4, options.services // 100))) as plane:
-        kubectl = plane.kubectl
-        crds = subprocess.run(
-            [sys.executable, "-c", "from ome.cli.main import run; run()", "crds"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        kubectl("apply", "--server-side", "-f", "-", stdin=crds)
-        kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-        kubectl("create", "namespace", "ome")
-        for prefix in ("real", "floor"):
-            for at in range(NAMESPACES):
-                kubectl("create", "namespace", f"{prefix}-{at}")
+    took, patches = await measure_controller(options)
+    services = [service(at, options.runtimes) for at in range(options.services)]
+    with cluster(options.services) as plane:
         client = await connect(str(plane.kubeconfig))
-        api = Api(client)
-        process = Process(plane.kubeconfig, options.workers)
-        await asyncio.sleep(2)
-        base = process.memory()[0]
-        objects = [runtime(at) for at in range(options.runtimes)]
-        services = [service("real", at, options.runtimes) for at in range(options.services)]
-        before, cpu = at_server(plane), process.cpu()
-        began = time.monotonic()
-        waiter = asyncio.create_task(statuses(api, "real", options.services))
-        print("base", base)
-        await feed(api, objects + services, options.workers)
-        fed = time.monotonic() - began
-        await waiter
-        took = time.monotonic() - began
-        first = at_server(plane) - before
-        spent = process.cpu() - cpu
-        print(f"fed {fed:.1f}, status {took:.1f}, cpu {spent:.1f}", first, process.memory())
-        quiet(plane)
-        counted = at_server(plane) - before
-        now, most = process.memory()
-        print(
-            f"base {base:.0f} MB; fed {fed:.1f} s; last status {took:.1f} s; cpu {spent:.1f} s; RSS {now:.0f} MB, most {most:.0f} MB"
-        )
-        for key, count in sorted(counted.items()):
-            print("|", *key, "|", first[key], "|", count, "|", f"{count / options.services:.2f} |")
-        process.end()
-        before = at_server(plane)
-        process = Process(plane.kubeconfig, options.workers)
-        await asyncio.sleep(10)
-        print(
-            "restart: writes",
-            dict(at_server(plane) - before),
-            "memory",
-            process.memory(),
-            "cpu",
-            process.cpu(),
-        )
-        process.end()
-        patches = max(1, round(first["PATCH", "inferenceservices"] / options.services))
-        services = [service("floor", at, options.runtimes) for at in range(options.services)]
-        began = time.monotonic()
-        await floor(api, "floor", services, patches, options.workers)
-        bare = time.monotonic() - began
-        print(f"floor with {patches} patches: {bare:.1f} s; ratio {took / bare:.2f}")
+        bare = await floor(Api(client), services, options, patches)
         await client.close()
+    print("| services | runtimes | at once | controller | floor | ratio |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    counts = f"| {options.services} | {options.runtimes} | {options.workers} "
+    print(f"{counts}| {took:.1f} s | {bare:.1f} s | {took / bare:.2f} |")
 
 
 def main() -> None:
+    """Measure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--services", type=int, default=1000)
     parser.add_argument("--runtimes", type=int, default=100)

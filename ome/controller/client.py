@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 from urllib.parse import urlencode
+from urllib.request import getproxies
 
 import aiohttp
 from kubernetes.aio.client.api_client import ApiClient
@@ -65,7 +66,8 @@ class ApiError(Exception):
 
 
 class Unreachable(Exception):
-    """No answer came: the connection failed, was cut, took too long, or what came isn't the API server's."""
+    """No answer came: the connection failed, was cut, took too long, or what came isn't the API
+    server's."""
 
 
 class NotLeading(Exception):
@@ -111,6 +113,8 @@ async def connect(kubeconfig: str | None = None, context: str | None = None) -> 
     configuration = Configuration()
     # Watches hold their connections: no limit on them.
     configuration.connection_pool_maxsize = 0
+    # Without proxies in the environment it isn't looked at for each request, in a thread.
+    configuration.client_session_kwargs = {"trust_env": bool(getproxies())}
     if kubeconfig is None and context is None:
         try:
             load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
