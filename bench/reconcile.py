@@ -292,7 +292,7 @@ async def measure_controller(options: argparse.Namespace) -> tuple[float, int]:
         time.sleep(15)
         written = sum((at_server(plane) - settled).values())
         print(
-            f"\nCPU until every first status {spent:.1f} s; RSS {base:.0f} MB at start, {now:.0f} MB later, "
+            f"\nCPU until every first status {spent:.1f} s; RSS {base:.0f} MB at first, {now:.0f} MB now, "
             f"{most:.0f} MB at most; a restart: {written} writes, {process.memory()[0]:.0f} MB, "
             f"{process.cpu():.1f} s of CPU\n"
         )

@@ -57,6 +57,10 @@ _RUNTIMES: Final = (ServingRuntime, ClusterServingRuntime)
 _LOOKED_UP: Final = (BaseModel, ClusterBaseModel, AcceleratorClass)
 
 
+# How many objects stay parsed, and how many merged specs are kept.
+_PARSED: Final = 1024
+
+
 def _no_presets(_: Runtime) -> None:
     """Presets are applied when a runtime is admitted; what is stored is filled, or never will be."""
 
@@ -81,9 +85,9 @@ class World:
         self.invalid: dict[ObjectRef, tuple[Problem, ...]] = {}
         self._plugins = tuple(sorted(plugins))
         self._due = due
-        self._objects: Packed[ApiObject] = Packed()
+        self._objects: Packed[ApiObject] = Packed(_PARSED)
         self._versions: dict[ObjectRef, tuple[str, int]] = {}
-        self._lineage = Lineage(presets=_no_presets, kept=self._objects)
+        self._lineage = Lineage(presets=_no_presets, kept=self._objects, remembered=_PARSED)
         self._index = RuntimeIndex()
         self._served: frozenset[ApiKind] = frozenset()
         self._revisions: dict[str, Revision] = {}

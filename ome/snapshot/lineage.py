@@ -84,7 +84,8 @@ class Lineage:
     """Who inherits from whom. Kept up one runtime at a time; a change costs what it reaches.
 
     `presets` fills the runtimes that name a preset, before anything is merged. `kept` is where the runtimes
-    are kept, if not in a dict of its own; it may hold other objects, too.
+    are kept, if not in a dict of its own; it may hold other objects, too. At most `remembered` merged specs
+    are kept for the next who asks, those that were asked for last; all of them without a number.
     """
 
     def __init__(
@@ -92,7 +93,9 @@ class Lineage:
         runtimes: Iterable[Runtime] = (),
         presets: Presets = no_presets,
         kept: MutableMapping[ObjectRef, Any] | None = None,
+        remembered: int | None = None,
     ) -> None:
+        self._remembered = remembered
         self._presets = presets
         self._runtimes: MutableMapping[ObjectRef, Runtime] = {} if kept is None else kept
         self._fillings: dict[ObjectRef, Filling] = {}
@@ -103,9 +106,10 @@ class Lineage:
 
     def effective(self, ref: ObjectRef) -> Effective:
         """The chain of a runtime and its merged spec. Raises KeyError for one that isn't there."""
-        known = self._effective.get(ref)
-        if known is None:
-            known = self._effective[ref] = self._follow(self._runtimes[ref])
+        known = self._effective.pop(ref, None) or self._follow(self._runtimes[ref])
+        self._effective[ref] = known
+        if self._remembered is not None and len(self._effective) > self._remembered:
+            del self._effective[next(iter(self._effective))]
         return known
 
     def reaches(self, ref: ObjectRef) -> frozenset[ObjectRef]:
