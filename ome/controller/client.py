@@ -66,8 +66,7 @@ class ApiError(Exception):
 
 
 class Unreachable(Exception):
-    """No answer came: the connection failed, was cut, took too long, or what came isn't the API
-    server's."""
+    """No answer came: the connection failed, was cut or took too long, or somebody else answered."""
 
 
 class NotLeading(Exception):

@@ -192,6 +192,8 @@ class Watcher:
         ) as lines:
             self._enter(State.SYNCED, "")
             async for line in lines:
+                if not line.strip():
+                    continue
                 self._take(line)
                 self._backoff.reset()
                 told = True

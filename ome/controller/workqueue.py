@@ -101,7 +101,8 @@ class WorkQueue(Generic[Key]):
             self._changed.set()
 
     def add_later(self, key: Key, seconds: float, urgency: Urgency = Urgency.CHANGE) -> None:
-        """A key is due in some time; an earlier time that is set already stays."""
+        """A key is due in some time; an earlier time that is set already stays. If its turn comes before, that
+        is the time."""
         at = self._clock() + seconds
         if at < self._due.get(key, at + 1):
             self._due[key] = at
@@ -116,13 +117,13 @@ class WorkQueue(Generic[Key]):
         return seconds
 
     def succeeded(self, key: Key) -> None:
-        """A key's waits begin anew, and a time that was set for it is dropped."""
+        """A key's waits after failures begin anew."""
         self._backoffs.pop(key, None)
-        self._due.pop(key, None)
 
     def forget(self, key: Key) -> None:
         """Nothing is known of a key any more."""
-        self.succeeded(key)
+        self._backoffs.pop(key, None)
+        self._due.pop(key, None)
         self._again.pop(key, None)
 
     async def get(self) -> Key:
@@ -154,6 +155,7 @@ class WorkQueue(Generic[Key]):
                 key = turns.pop()
                 if self._waiting.get(key) is urgency:
                     del self._waiting[key]
+                    self._due.pop(key, None)
                     self._taken += 1
                     return key
         return None
