@@ -23,7 +23,7 @@ from kubernetes.aio.config import ConfigException, load_incluster_config, load_k
 from ome.controller.resources import Resource
 from ome.controller.telemetry import Metrics
 
-__all__ = ["Api", "ApiError", "NotLeading", "RateLimit", "Unreachable", "connect"]
+__all__ = ["Api", "ApiError", "NotLeading", "RateLimit", "Sleep", "Unreachable", "connect"]
 
 Json = dict[str, Any]
 Sleep = Callable[[float], Awaitable[None]]

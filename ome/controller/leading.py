@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from ome.controller.client import Api, ApiError, Unreachable
+from ome.controller.client import Api, ApiError, Sleep, Unreachable
 from ome.controller.resources import BY_KIND
 
 __all__ = ["LEASE_NAME", "Election", "Times"]
@@ -62,6 +62,7 @@ class Election:
         times: Times = Times(),
         changed: Callable[[bool], None] = lambda leads: None,
         clock: Callable[[], float] = time.monotonic,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._api = api
         self._namespace = namespace
@@ -69,6 +70,7 @@ class Election:
         self._times = times
         self._changed = changed
         self._clock = clock
+        self._wait = sleep
         self._deadline = 0.0
         self._told = False
         self._seen: tuple[str, str] = ("", "")
@@ -88,7 +90,7 @@ class Election:
             except ApiError as error:
                 _log.warning(f"could not renew the Lease: {error.message}")
             except (Unreachable, TimeoutError) as error:
-                _log.warning(f"could not renew the Lease: {error or 'timed out'}")
+                _log.warning(f"could not renew the Lease: {str(error) or 'timed out'}")
             else:
                 if not leads:
                     self._deadline = 0.0
@@ -101,9 +103,9 @@ class Election:
         """Until the next try, telling in between when the deadline passes."""
         wake = self._clock() + self._times.retry
         if self._told and self._deadline < wake:
-            await asyncio.sleep(max(0.0, self._deadline - self._clock()))
+            await self._wait(max(0.0, self._deadline - self._clock()))
             self._tell()
-        await asyncio.sleep(max(0.0, wake - self._clock()))
+        await self._wait(max(0.0, wake - self._clock()))
 
     async def release(self) -> None:
         """Give the Lease up, so that another one needn't wait for it. Nothing more is written after

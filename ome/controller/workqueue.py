@@ -101,8 +101,8 @@ class WorkQueue(Generic[Key]):
             self._changed.set()
 
     def add_later(self, key: Key, seconds: float, urgency: Urgency = Urgency.CHANGE) -> None:
-        """A key is due in some time; an earlier time that is set already stays. If its turn comes before, that
-        is the time."""
+        """A key is due in some time; an earlier time that is set already stays. If its turn comes before,
+        that is the time."""
         at = self._clock() + seconds
         if at < self._due.get(key, at + 1):
             self._due[key] = at
