@@ -256,10 +256,33 @@ async def test_waits_grow_and_begin_anew(monkeypatch: pytest.MonkeyPatch) -> Non
     # Each key has waits of its own, and the first time that was set stays.
     assert work.retry("a/2") == 0.2
     assert await ripe(work, clock, 0.2) == ["a/1", "a/2"]
-    work.retry("a/1")
+    assert work.retry("a/1") == 1.0
     work.succeeded("a/1")
-    assert await ripe(work, clock, 99.0) == []
     assert work.retry("a/1") == 0.2
+    assert work.retry("a/2") == 0.4
+
+
+@in_loop
+async def test_a_turn_that_comes_before_the_time_is_the_time() -> None:
+    clock = Clock()
+    work = queue(clock)
+    work.add_later("a/1", 5.0)
+    work.add("a/1")
+    assert await ripe(work, clock, 1.0) == ["a/1"]
+    assert await ripe(work, clock, 99.0) == []
+
+
+@in_loop
+async def test_a_time_that_is_set_at_work_stays_after_success() -> None:
+    clock = Clock()
+    work = queue(clock)
+    work.add("a/1")
+    await work.get()
+    work.add_later("a/1", 5.0)
+    work.succeeded("a/1")
+    work.done("a/1")
+    assert await ripe(work, clock, 4.9) == []
+    assert await ripe(work, clock, 5.0) == ["a/1"]
 
 
 @in_loop
@@ -328,6 +351,8 @@ class QueueMachine(RuleBasedStateMachine):
         self._model_ripen()
         key = self.loop.run_until_complete(asyncio.wait_for(self.queue.get(), 5.0))
         urgency = self.waiting.pop(key)
+        # A turn that comes before a time is that time.
+        self.later.pop(key, None)
         assert key not in self.working
         self.working.add(key)
         # The most urgent, but for every eighth.
@@ -356,7 +381,6 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(key=KEYS)
     def succeeded(self, key: str) -> None:
         self.queue.succeeded(key)
-        self.later.pop(key, None)
 
     @rule(key=KEYS)
     def forget(self, key: str) -> None:
