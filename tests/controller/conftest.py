@@ -30,6 +30,7 @@ __all__ = [
     "event",
     "in_loop",
     "item",
+    "merged",
     "page",
     "problem",
     "until",
@@ -247,7 +248,7 @@ class FakeApi:
         self, resource: Resource, namespace: str, name: str, body: Any, *, subresource: str = ""
     ) -> Json:
         await self._begin("patch", resource.kind, namespace, name, body)
-        return self._store(_merged(self._find(resource, namespace, name), body))
+        return self._store(merged(self._find(resource, namespace, name), body))
 
     async def delete(self, resource: Resource, namespace: str, name: str, uid: str) -> None:
         await self._begin("delete", resource.kind, namespace, name, uid)
@@ -255,14 +256,14 @@ class FakeApi:
         del self.objects[ObjectRef(resource.kind, namespace, name)]
 
 
-def _merged(target: Any, patch: Any) -> Any:
+def merged(target: Any, patch: Any) -> Any:
     """RFC 7386, section 2."""
     if not isinstance(patch, dict):
         return patch
-    merged = dict(target) if isinstance(target, dict) else {}
+    found = dict(target) if isinstance(target, dict) else {}
     for key, value in patch.items():
         if value is None:
-            merged.pop(key, None)
+            found.pop(key, None)
         else:
-            merged[key] = _merged(merged.get(key), value)
-    return merged
+            found[key] = merged(found.get(key), value)
+    return found
