@@ -217,9 +217,9 @@ DUE: dict[str, tuple[Change, set[tuple[str, Urgency]]]] = {
         lambda w: w.remove(OWN),
         runtimes("own", kind="ServingRuntime") | services(CHANGE, "waits"),
     ),
-    "a runtime that hides another": (
+    "a runtime that another comes before": (
         lambda w: w.put(stored(runtime(kind="ServingRuntime"), 9)),
-        runtimes("rt", kind="ServingRuntime") | services(CHANGE, "chat", "waits"),
+        runtimes("rt", kind="ServingRuntime") | services(CHANGE, "waits"),
     ),
     "a runtime that somebody waits for": (
         lambda w: w.put(stored(runtime(name="gone"), 9)),
@@ -233,7 +233,9 @@ DUE: dict[str, tuple[Change, set[tuple[str, Urgency]]]] = {
     "a model is gone": (lambda w: w.remove(MODEL), services(CHANGE, "waits")),
     "a model that nobody asks for": (lambda w: w.put(stored(model("x"), 9)), set()),
     "a class's spec": (
-        lambda w: w.put(stored(obj("AcceleratorClass", "h100", {"discovery": {}, "capabilities": {}}), 9)),
+        lambda w: w.put(
+            stored(obj("AcceleratorClass", "h100", {"discovery": {}, "capabilities": {}}), 9)
+        ),
         THE_CLASS | services(CHANGE, "chat"),
     ),
     "a class's status": (
