@@ -37,11 +37,16 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-@pytest.fixture(scope="session")
-def crds(kubectl: Kubectl) -> None:
+def install_crds(kubectl: Kubectl) -> None:
     """OME's CRDs, as a user installs them: `ome crds | kubectl apply -f -`."""
     kubectl("apply", "-f", "-", stdin=ome("crds"))
     kubectl("wait", "--for=condition=Established", "crd", "--all", f"--timeout={PATIENCE:.0f}s")
+
+
+@pytest.fixture(scope="session")
+def crds(kubectl: Kubectl) -> None:
+    """OME's CRDs in the control plane that tests share."""
+    install_crds(kubectl)
 
 
 def permissions() -> str:

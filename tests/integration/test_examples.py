@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from controlplane import Kubectl
-from tests.integration.conftest import ROOT, ome
+from controlplane import ControlPlane, Kubectl
+from tests.integration.conftest import ROOT, install_crds, ome
 
 Json = dict[str, Any]
 EXAMPLES = ROOT / "examples"
@@ -43,6 +43,25 @@ DEFAULTS = {
     "pinned": [*MODEL, *CLUSTER_RUNTIME, *NAMED_MODEL, *NAMED_RUNTIME, *NO_KIND],
     "profile": [*MODEL, *RUNTIME, *NAMED_MODEL, *NAMED_RUNTIME],
 }
+
+
+@pytest.fixture(scope="module")
+def control_plane() -> Iterator[ControlPlane]:
+    """One where no controller works: what is stored here is the API server's alone."""
+    with ControlPlane.start() as plane:
+        yield plane
+
+
+@pytest.fixture(scope="module")
+def kubectl(control_plane: ControlPlane) -> Kubectl:
+    """kubectl as a user who may do everything."""
+    return control_plane.kubectl
+
+
+@pytest.fixture(scope="module")
+def crds(kubectl: Kubectl) -> None:
+    """OME's CRDs."""
+    install_crds(kubectl)
 
 
 def _objects(name: str) -> list[Json]:
