@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from ome import __version__
+from ome.cli.controllerflags import add_controller_flags
 
 __all__ = ["main", "run", "run_kubectl"]
 
@@ -83,8 +84,6 @@ def _add_engines(commands: Any) -> None:
 
 
 def _add_controller(commands: Any) -> None:
-    from ome.cli.controllerflags import add_controller_flags
-
     controller = commands.add_parser(
         "controller",
         help="run the controller against a cluster",

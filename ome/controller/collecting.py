@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from ome.api import ObjectRef
 from ome.controller.client import Api, ApiError
 from ome.controller.resources import BY_KIND
 from ome.controller.world import World
+from ome.planning.conditions import stamp
 from ome.resolution.revisions import (
     ELIGIBLE_SINCE,
     GRACE,
@@ -67,8 +68,6 @@ class Collector:
             await self._api.delete(resource, namespace, name, uid)
             self._world.remove_revision(ObjectRef(resource.kind, namespace, name))
             return
-        since = None
-        if collected.since is not None:
-            since = collected.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        since = None if collected.since is None else stamp(collected.since)
         patch = {"metadata": {"annotations": {ELIGIBLE_SINCE: since}}}
         self._world.put_revision(await self._api.patch(resource, namespace, name, patch))

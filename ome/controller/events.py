@@ -13,6 +13,7 @@ from typing import Any, Final
 from ome.api import API_VERSION, ApiObject
 from ome.controller.client import Api, ApiError
 from ome.controller.resources import BY_KIND
+from ome.planning.conditions import stamp
 from ome.planning.plan import Event
 
 __all__ = ["send"]
@@ -31,7 +32,7 @@ async def send(api: Api, about: ApiObject, event: Event, now: datetime) -> None:
     namespace = about.namespace or "default"
     name = f"{about.name}.{event.digest}"
     resource = BY_KIND["Event"]
-    at = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    at = stamp(now)
     try:
         try:
             await api.create(resource, namespace, _body(about, event, namespace, name, at))

@@ -8,7 +8,6 @@ never foreign pods.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -21,14 +20,14 @@ from ome.controller.resources import BY_KIND, OWNED, Resource
 from ome.controller.telemetry import Metrics
 from ome.controller.watching import Selection, State, Watcher
 from ome.controller.world import World
+from ome.planning.metadata import SERVICE_LABEL
 from ome.snapshot import CONFIG_NAME, EVERY_API
 
 __all__ = ["Feeds"]
 
 Json = dict[str, Any]
-_log: Final = logging.getLogger("ome.controller.watch")
 
-_OURS: Final = Selection(labels="ome.io/inferenceservice")
+_OURS: Final = Selection(labels=SERVICE_LABEL)
 _REVISION_LABEL: Final = "ome.io/runtime-of"
 _CRD: Final = "CustomResourceDefinition"
 # Without these nothing can be decided; the others are missed where they are needed.

@@ -19,13 +19,13 @@ from ome.api import InferenceService, ObjectRef
 from ome.controller.client import MANAGER
 from ome.controller.resources import ref_of
 from ome.planning.live import Scaler, Workload, read_scaler, read_workload
+from ome.planning.metadata import SERVICE_LABEL
 
 __all__ = ["APPLIED_HASH", "Owned", "OwnedObjects", "covers", "desired_hash", "version_of"]
 
 Json = dict[str, Any]
 
 APPLIED_HASH: Final = "ome.io/applied-hash"
-SERVICE_LABEL: Final = "ome.io/inferenceservice"
 # What the API server fills into the keys of a list's items.
 _DEFAULTS: Final = {"protocol": "TCP"}
 _COMPONENT: Final = "component"
@@ -145,6 +145,7 @@ def _read(raw: Json) -> Owned:
     labels = metadata.get("labels") or {}
     owner = _controller(metadata)
     fields = _our_fields(metadata)
+    digest = desired_hash(fields)
     spec = raw.get("spec") or {}
     kind = raw["kind"]
     is_workload = kind == "Deployment"
@@ -156,11 +157,11 @@ def _read(raw: Json) -> Owned:
         service=owner.get("name", "") or labels.get(SERVICE_LABEL, ""),
         component=labels.get(_COMPONENT, ""),
         applied=(metadata.get("annotations") or {}).get(APPLIED_HASH, ""),
-        fields_digest=desired_hash(fields),
+        fields_digest=digest,
         fields=fields,
         owns_replicas="f:replicas" in fields.get("f:spec", {}),
         replicas=spec.get("replicas") if is_workload else None,
-        state=desired_hash({**spec, "replicas": None}) if is_workload else desired_hash(fields),
+        state=desired_hash({**spec, "replicas": None}) if is_workload else digest,
         workload=read_workload(raw) if is_workload else None,
         scaler=read_scaler(raw) if kind in ("HorizontalPodAutoscaler", "ScaledObject") else None,
     )

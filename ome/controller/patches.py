@@ -1,11 +1,16 @@
-"""JSON merge patches (RFC 7386) of a status: the smallest that makes one of another."""
+"""Patches of OME's own objects: a status, by the smallest JSON merge patch (RFC 7386) that makes one of
+another, and a finalizer that nobody needs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["merge_patch", "status_patch"]
+from ome.api import ApiObject
+from ome.controller.client import Api, ApiError
+from ome.controller.resources import BY_KIND
+
+__all__ = ["drop_finalizer", "merge_patch", "status_patch", "write_status"]
 
 
 def merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,3 +45,34 @@ def status_patch(raw: Mapping[str, Any], status: Mapping[str, Any]) -> dict[str,
     metadata = raw["metadata"]
     precondition = {name: metadata[name] for name in ("uid", "resourceVersion") if name in metadata}
     return {"metadata": precondition, "status": patch}
+
+
+async def write_status(
+    api: Api, item: ApiObject, status: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Give an object a status. Returns what the API server made of it, None where there was nothing to
+    do or the object is gone. Raises ApiError, Unreachable and NotLeading."""
+    patch = status_patch(item.raw, status)
+    if patch is None:
+        return None
+    resource = BY_KIND[item.KIND]
+    try:
+        return await api.patch(resource, item.namespace, item.name, patch, subresource="status")
+    except ApiError as error:
+        if error.is_missing:
+            return None
+        raise
+
+
+async def drop_finalizer(api: Api, item: ApiObject, finalizer: str) -> None:
+    """Remove a finalizer, if an object has it. Raises ApiError, Unreachable and NotLeading."""
+    finalizers = item.metadata.finalizers or []
+    if finalizer not in finalizers:
+        return
+    path = f"/metadata/finalizers/{finalizers.index(finalizer)}"
+    body = [{"op": "test", "path": path, "value": finalizer}, {"op": "remove", "path": path}]
+    try:
+        await api.patch(BY_KIND[item.KIND], item.namespace, item.name, body)
+    except ApiError as error:
+        if not error.is_missing:
+            raise

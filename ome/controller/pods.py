@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from ome.api import ObjectRef
 from ome.planning.live import PodFacts, read_pod
+from ome.planning.metadata import SERVICE_LABEL
 
 __all__ = ["Pods"]
-
-_SERVICE: Final = "ome.io/inferenceservice"
 
 
 class Pods:
@@ -35,7 +34,7 @@ class Pods:
         """Take in a pod. Returns its service's name when something that counts has changed, else ""."""
         metadata = raw["metadata"]
         ref = ObjectRef("Pod", metadata["namespace"], metadata["name"])
-        service: str = (metadata.get("labels") or {}).get(_SERVICE, "")
+        service: str = (metadata.get("labels") or {}).get(SERVICE_LABEL, "")
         facts = read_pod(raw)
         if facts is None or not service:
             return self.remove(ref)

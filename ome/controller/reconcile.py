@@ -15,12 +15,12 @@ from typing import Any, Final
 from ome.api import InferenceService, ObjectRef
 from ome.controller import events
 from ome.controller.client import Api, ApiError
-from ome.controller.patches import status_patch
-from ome.controller.resources import BY_KIND
+from ome.controller.patches import drop_finalizer, write_status
 from ome.controller.telemetry import Metrics
 from ome.controller.world import World
 from ome.controller.writing import Failure, Outcome, Writer
 from ome.engines.engines import Engines
+from ome.planning.conditions import WORKLOAD_APPLIED
 from ome.planning.plan import Event, Hold, Plan
 from ome.planning.planner import plan
 from ome.planning.status import report_service
@@ -32,9 +32,8 @@ __all__ = ["Failed", "ServiceReconciler"]
 Json = dict[str, Any]
 _log: Final = logging.getLogger("ome.controller.service")
 
-# Finalizers that OME needs none of, and that upstream's controller may have left.
+# OME needs none; upstream's controller may have left this one.
 _FINALIZER: Final = "inferenceservice.finalizers"
-_NOT_APPLIED: Final = "WorkloadApplied"
 
 
 class Failed(Exception):
@@ -72,7 +71,8 @@ class ServiceReconciler:
             self._decided.pop(ref, None)
             return "gone"
         if service.metadata.deletion_timestamp is not None:
-            await self._let_go(service)
+            # What it owns goes by its owner references; upstream's finalizer would hold it up for ever.
+            await drop_finalizer(self._api, service, _FINALIZER)
             return "gone"
         now = self._clock()
         looked_up: set[ObjectRef] = set()
@@ -100,24 +100,6 @@ class ServiceReconciler:
         self._metrics.planned(time.thread_time() - began)
         return found
 
-    async def _let_go(self, service: InferenceService) -> None:
-        """A service that is deleted: what it owns goes by its owner references. Upstream's finalizer would
-        hold it up for ever."""
-        finalizers = service.metadata.finalizers or []
-        if _FINALIZER not in finalizers:
-            return
-        at = finalizers.index(_FINALIZER)
-        body = [
-            {"op": "test", "path": f"/metadata/finalizers/{at}", "value": _FINALIZER},
-            {"op": "remove", "path": f"/metadata/finalizers/{at}"},
-        ]
-        resource = BY_KIND[service.KIND]
-        try:
-            await self._api.patch(resource, service.namespace, service.name, body)
-        except ApiError as error:
-            if not error.is_missing:
-                raise
-
     async def _effects(self, decided: Plan) -> list[Failure]:
         """Revisions are written before anything that is served from them."""
         try:
@@ -142,23 +124,16 @@ class ServiceReconciler:
         report = report_service(service, decided, live, self._world.config, now)
         for event in report.events:
             await events.send(self._api, service, event, now)
-        patch = status_patch(service.raw, report.status)
-        if patch is None:
-            return
-        resource = BY_KIND[service.KIND]
         try:
-            raw = await self._api.patch(
-                resource, service.namespace, service.name, patch, subresource="status"
-            )
+            raw = await write_status(self._api, service, report.status)
         except ApiError as error:
-            if error.is_missing:
-                return
             if not error.is_conflict:
                 text = f'Failed to update status for InferenceService "{service.name}": {error.message}'
                 event = Event("Warning", "UpdateFailed", text)
                 await events.send(self._api, service, event, now)
             raise
-        self._world.wrote(raw)
+        if raw is not None:
+            self._world.wrote(raw)
 
     def _recorded(
         self, service: InferenceService, decided: Plan, outcome: Outcome, now: datetime
@@ -195,7 +170,7 @@ def _failure_conditions(failures: Sequence[Failure]) -> tuple[Json, ...]:
         return ()
     first = failures[0]
     condition = {
-        "type": _NOT_APPLIED,
+        "type": WORKLOAD_APPLIED,
         "status": "False",
         "severity": "Info",
         "reason": first.reason,

@@ -46,7 +46,7 @@ class Metrics:
         )
         self._reconciles = Counter(
             "ome_reconciles",
-            "Reconciles, by kind and result (ok, held, failed).",
+            "Reconciles, by kind and result (ok, held, gone, failed).",
             ("kind", "result"),
             registry=registry,
         )

@@ -119,11 +119,6 @@ class Watcher:
         self._idle = idle
         self._backoff = backoff or Backoff(0.5, 30.0)
         self._version = ""
-        self._kicked = asyncio.Event()
-
-    def kick(self) -> None:
-        """Try again now, instead of after the present wait."""
-        self._kicked.set()
 
     def forget(self) -> None:
         """The resource is no longer served: nothing of it exists."""
@@ -248,12 +243,7 @@ class Watcher:
         self._changed()
 
     async def _pause(self, seconds: float) -> None:
-        self._kicked.clear()
-        try:
-            await asyncio.wait_for(self._kicked.wait(), seconds)
-            self._backoff.reset()
-        except TimeoutError:
-            pass
+        await asyncio.sleep(seconds)
 
 
 def _event(line: bytes) -> tuple[str, Json]:

@@ -120,12 +120,6 @@ class WorkQueue(Generic[Key]):
         """A key's waits after failures begin anew."""
         self._backoffs.pop(key, None)
 
-    def forget(self, key: Key) -> None:
-        """Nothing is known of a key any more."""
-        self._backoffs.pop(key, None)
-        self._due.pop(key, None)
-        self._again.pop(key, None)
-
     async def get(self) -> Key:
         """The next key, which is worked on until `done`."""
         while True:

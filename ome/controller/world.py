@@ -312,16 +312,15 @@ class World:
         if found is not None and found.runtime and found != self._revisions.get(found.name):
             self.remove_revision(ObjectRef("ControllerRevision", self.ome_namespace, found.name))
             self._revisions[found.name] = found
-            key = (found.kind, found.namespace, found.runtime)
-            self._revisions_of.setdefault(key, []).append(found)
+            self._revisions_of.setdefault(found.of, []).append(found)
             self._pinned_due(found.name)
 
     def remove_revision(self, ref: ObjectRef) -> None:
         """A ControllerRevision is gone."""
         old = self._revisions.pop(ref.name, None)
         if old is not None:
-            key = (old.kind, old.namespace, old.runtime)
-            self._revisions_of[key] = [each for each in self._revisions_of[key] if each is not old]
+            kept = [each for each in self._revisions_of[old.of] if each is not old]
+            self._revisions_of[old.of] = kept
             self._pinned_due(ref.name)
 
     def _pinned_due(self, revision: str) -> None:

@@ -7,7 +7,6 @@ by the service is never touched. A plan's `Hold` costs no request.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -16,19 +15,16 @@ from ome.api import InferenceService, ObjectRef
 from ome.controller.client import Api, ApiError
 from ome.controller.owned import APPLIED_HASH, Owned, OwnedObjects, desired_hash
 from ome.controller.resources import BY_KIND, ref_of
+from ome.planning.objects import EXTERNAL
 from ome.planning.plan import Apply, Plan, Remove
 
 __all__ = ["Failure", "Outcome", "Waiting", "Writer"]
 
 Json = dict[str, Any]
-_log: Final = logging.getLogger("ome.controller.write")
 
 # Owns a Deployment's count between us and an autoscaler, so that it isn't lost on the way.
 _REPLICAS_MANAGER: Final = "ome-controller-replicas"
 _INGRESS: Final = "ingress"
-# The value of the label `component` of what the ingress step renders.
-_EXTERNAL: Final = "external-service"
-
 
 # The metadata of an object, None for nothing, or why that isn't known.
 Found = dict[str, Any] | ApiError | None
@@ -206,7 +202,7 @@ class Writer:
         self, service: InferenceService, component: str, keep: set[ObjectRef], outcome: Outcome
     ) -> None:
         """Delete what the service controls of a component, except what is to be kept."""
-        label = _EXTERNAL if component == _INGRESS else component
+        label = EXTERNAL if component == _INGRESS else component
         for each in list(self._owned.of(service.uid)):
             if each.component != label or each.ref in keep:
                 continue

@@ -16,18 +16,28 @@ from ome.planning.live import Live, Workload, is_time
 from ome.planning.plan import Hold, Plan, Remove
 from ome.planning.stored import conditions_by_type
 
-__all__ = ["READY", "conditions_of", "declared_components", "is_virtual", "stamp", "timed"]
+__all__ = [
+    "READY",
+    "WORKLOAD_APPLIED",
+    "conditions_of",
+    "declared_components",
+    "is_virtual",
+    "stamp",
+    "timed",
+]
 
 Json = dict[str, Any]
 
 READY: Final = "Ready"
+# The controller's: False while something that a plan asks for couldn't be written, absent otherwise.
+WORKLOAD_APPLIED: Final = "WorkloadApplied"
 _ENGINE: Final = "EngineReady"
 _INGRESS: Final = "IngressReady"
 _RUNTIME: Final = "RuntimeReady"
 _OVERLAYS: Final = "OverlaysReady"
 # What counts for Ready, in the order in which it is told; everything else is for information.
 _COUNTING: Final = (_ENGINE, _INGRESS)
-# Every type that OME decides anew each time. The last is the controller's: a write that failed.
+# Every type that OME decides anew each time.
 _OWN: Final = frozenset(
     {
         READY,
@@ -37,7 +47,7 @@ _OWN: Final = frozenset(
         _RUNTIME,
         "RuntimeDrifted",
         _OVERLAYS,
-        "WorkloadApplied",
+        WORKLOAD_APPLIED,
     }
 )
 _LONGEST_MESSAGE: Final = 1024

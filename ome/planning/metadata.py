@@ -11,7 +11,13 @@ from typing import Any, Final
 from ome.planning.context import ServiceContext
 from ome.planning.names import label_value
 
-__all__ = ["RUNTIME_ANNOTATION", "component_annotations", "component_labels", "service_annotations"]
+__all__ = [
+    "RUNTIME_ANNOTATION",
+    "SERVICE_LABEL",
+    "component_annotations",
+    "component_labels",
+    "service_annotations",
+]
 
 Json = Mapping[str, Any]
 

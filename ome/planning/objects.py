@@ -13,6 +13,7 @@ from ome.planning.context import ServiceContext
 from ome.planning.metadata import SERVICE_LABEL, service_annotations
 
 __all__ = [
+    "EXTERNAL",
     "deployment",
     "external_service",
     "pod_disruption_budget",
@@ -23,6 +24,8 @@ __all__ = [
 
 Json = dict[str, Any]
 
+# The value of the label `component` of the Service in front.
+EXTERNAL: Final = "external-service"
 _SERVICE_TYPE: Final = "ome.io/service-type"
 _LOAD_BALANCER_IP: Final = "ome.io/load-balancer-ip"
 _EXTRA_ENDPOINTS: Final = "prometheus.ome.io/extra-endpoints"
@@ -147,7 +150,7 @@ def external_service(context: ServiceContext, target: str, port: int) -> Json:
     own = context.service.annotations
     name = context.service.name
     annotations = {key: own[key] for key in own if key.startswith(_EXTERNAL_ANNOTATIONS)}
-    labels = {SERVICE_LABEL: name, "component": "external-service"}
+    labels = {SERVICE_LABEL: name, "component": EXTERNAL}
     return {
         "apiVersion": "v1",
         "kind": "Service",

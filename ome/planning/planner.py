@@ -21,7 +21,7 @@ from ome.planning.modes import VIRTUAL
 from ome.planning.names import MAX_NAME
 from ome.planning.plan import Action, Apply, Event, Hold, Overlays, Plan, Provenance, Remove
 from ome.planning.scaling import autoscaler_object
-from ome.planning.stored import conditions_by_type, stored_status
+from ome.planning.stored import stored_conditions
 from ome.resolution.pinning import Pin
 from ome.resolution.refusals import Refused
 from ome.resolution.resolve import Resolution, resolve
@@ -129,7 +129,7 @@ def _drift_conditions(service: InferenceService, pin: Pin | None) -> tuple[Json,
     """`RuntimeDrifted` is True or absent, and never counts for Ready. Where nothing was decided about a
     pin it stays as it is: while the service follows its runtime, and while it can't be resolved."""
     if pin is None:
-        drifted = conditions_by_type(stored_status(service)).get(_DRIFTED)
+        drifted = stored_conditions(service).get(_DRIFTED)
         return () if drifted is None else (drifted,)
     if pin.drift is None:
         return ()

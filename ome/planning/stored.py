@@ -13,7 +13,7 @@ from ome.api import InferenceService
 from ome.api.schema import Node, kind_schema
 from ome.planning.live import is_time
 
-__all__ = ["conditions_by_type", "settled_status", "stored_status"]
+__all__ = ["conditions_by_type", "settled_status", "stored_conditions", "stored_status"]
 
 Json = dict[str, Any]
 
@@ -23,6 +23,13 @@ _REFUSED: Final = object()
 def stored_status(service: InferenceService) -> Json:
     """The status of a service, without what the schema refuses."""
     return settled_status(service.raw.get("status"))
+
+
+def stored_conditions(service: InferenceService) -> dict[str, Json]:
+    """The conditions of a service's status by type, without what the schema refuses."""
+    status = service.raw.get("status")
+    conditions = status.get("conditions") if isinstance(status, dict) else None
+    return conditions_by_type(settled_status({"conditions": conditions})) if conditions else {}
 
 
 def settled_status(status: Any) -> Json:

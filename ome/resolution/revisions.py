@@ -115,7 +115,7 @@ def collect_revisions(
     groups: dict[tuple[str, str, str], list[Revision]] = {}
     for each in revisions:
         if each.created_by == CONTROLLER:
-            groups.setdefault((each.kind, each.namespace, each.runtime), []).append(each)
+            groups.setdefault(each.of, []).append(each)
     for key in sorted(groups):
         newest = sorted(
             groups[key], key=lambda r: (_time(r.created) or _LONG_AGO, r.name), reverse=True

@@ -11,16 +11,14 @@ from ome.snapshot.filling import (
     unknown_preset,
 )
 from ome.snapshot.lineage import INHERIT_FROM, BrokenChain, Effective, Lineage
-from ome.snapshot.revision import Revision, read_revision
+from ome.snapshot.revision import Revision, RevisionOf, read_revision
 from ome.snapshot.snapshot import (
     DEFAULT_OME_NAMESPACE,
     EVERY_API,
     ApiKind,
     Kept,
     PluginVersion,
-    RevisionOf,
     Snapshot,
-    group_revisions,
 )
 
 __all__ = [
@@ -45,7 +43,6 @@ __all__ = [
     "RevisionOf",
     "Runtime",
     "Snapshot",
-    "group_revisions",
     "no_presets",
     "parse_config",
     "read_revision",

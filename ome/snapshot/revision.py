@@ -20,7 +20,9 @@ from ome.merging.canonical import content_hash
 from ome.merging.directives import settled
 from ome.merging.schema import RUNTIME_SPEC
 
-__all__ = ["Revision", "read_revision"]
+__all__ = ["Revision", "RevisionOf", "read_revision"]
+
+RevisionOf = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,11 @@ class Revision:
     ordinal: Any = 1
     uid: str = ""
     is_object: bool = True
+
+    @property
+    def of(self) -> RevisionOf:
+        """The runtime that its labels name: kind, namespace and name."""
+        return self.kind, self.namespace, self.runtime
 
     @cached_property
     def digest(self) -> str:

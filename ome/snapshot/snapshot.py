@@ -28,7 +28,7 @@ from ome.scoring.index import RuntimeIndex
 from ome.snapshot.config import Config
 from ome.snapshot.filling import Filling, Presets, no_presets
 from ome.snapshot.lineage import Lineage, Runtime
-from ome.snapshot.revision import Revision
+from ome.snapshot.revision import Revision, RevisionOf
 
 __all__ = [
     "DEFAULT_OME_NAMESPACE",
@@ -36,9 +36,7 @@ __all__ = [
     "ApiKind",
     "Kept",
     "PluginVersion",
-    "RevisionOf",
     "Snapshot",
-    "group_revisions",
 ]
 
 DEFAULT_OME_NAMESPACE: Final = "ome"
@@ -71,8 +69,6 @@ class PluginVersion:
 
 _Object = TypeVar("_Object", bound=ApiObject)
 _Key = tuple[str, str]
-# The runtime that a revision is of: kind, namespace and name.
-RevisionOf = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +79,6 @@ class Kept:
     lineage: Lineage
     runtime_index: RuntimeIndex | None = None
     revisions: Mapping[RevisionOf, list[Revision]] | None = None
-
-
-def group_revisions(revisions: Iterable[Revision]) -> dict[RevisionOf, list[Revision]]:
-    """Revisions by the runtime that their labels name."""
-    found: dict[RevisionOf, list[Revision]] = {}
-    for each in revisions:
-        found.setdefault((each.kind, each.namespace, each.runtime), []).append(each)
-    return found
 
 
 @dataclass(frozen=True)
@@ -285,7 +273,10 @@ class Snapshot:
     def _revisions_by_runtime(self) -> Mapping[RevisionOf, list[Revision]]:
         if self.kept is not None and self.kept.revisions is not None:
             return self.kept.revisions
-        return group_revisions(self.revisions.values())
+        found: dict[RevisionOf, list[Revision]] = {}
+        for each in self.revisions.values():
+            found.setdefault(each.of, []).append(each)
+        return found
 
     def is_served(self, api_version: str, kind: str) -> bool:
         """Whether the API server has an optional kind."""

@@ -406,22 +406,6 @@ async def test_a_fault_of_the_sink_is_no_fault_of_the_server() -> None:
 
 
 @in_loop
-async def test_a_kick_ends_a_wait() -> None:
-    down = problem(500, "InternalError", "down")
-    async with api_server(down, page(version=10)) as (server, client):
-        backoff = Backoff(3600.0, 3600.0)
-        watcher = Watcher(Api(client), DEPLOYMENTS, Store(), backoff=backoff)
-        task = asyncio.create_task(watcher.run())
-        await until(lambda: watcher.state is State.FAILING)
-        while len(server.requests) < 2:
-            watcher.kick()
-            await asyncio.sleep(0.001)
-        await until(lambda: watcher.state is State.SYNCED)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
-@in_loop
 async def test_forgotten_is_not_served() -> None:
     async with watching(page(item("a", 3), version=10), Endless) as case:
         await case.server.asked(2)

@@ -285,20 +285,6 @@ async def test_a_time_that_is_set_at_work_stays_after_success() -> None:
     assert await ripe(work, clock, 5.0) == ["a/1"]
 
 
-@in_loop
-async def test_forgotten() -> None:
-    clock = Clock()
-    work = queue(clock)
-    work.add("a/1")
-    await work.get()
-    work.add("a/1")
-    work.retry("a/1")
-    work.forget("a/1")
-    work.done("a/1")
-    assert len(work) == 0
-    assert await ripe(work, clock, 9999.0) == []
-
-
 KEYS = st.sampled_from([f"{namespace}/{name}" for namespace in "ab" for name in range(3)])
 
 
@@ -381,12 +367,6 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(key=KEYS)
     def succeeded(self, key: str) -> None:
         self.queue.succeeded(key)
-
-    @rule(key=KEYS)
-    def forget(self, key: str) -> None:
-        self.queue.forget(key)
-        self.later.pop(key, None)
-        self.again.pop(key, None)
 
     @invariant()
     def counts(self) -> None:
