@@ -11,7 +11,7 @@ import pytest
 from objects import apply, conditions, events, ready, runtime, service
 from running import running
 
-from conftest import ome, permissions, until
+from conftest import install_crds, ome, permissions, until
 from controlplane import ControlPlane, Kubectl
 
 ACCOUNT = "system:serviceaccount:ome:ome-controller-manager"
@@ -97,8 +97,7 @@ def test_crds_that_come_late_and_go(plane: ControlPlane) -> None:
 def test_a_kind_that_may_not_be_touched(plane: ControlPlane) -> None:
     """Its objects are left out, and told; the others are there."""
     kubectl = plane.kubectl
-    kubectl("apply", "-f", "-", stdin=ome("crds"))
-    kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    install_crds(kubectl)
     rules = _without(permissions(), "horizontalpodautoscalers")
     with running(_account(plane, rules)) as controller:
         apply(kubectl, "demo", runtime("r"), service("chat", "r"))
@@ -121,8 +120,7 @@ def test_a_kind_that_may_not_be_touched(plane: ControlPlane) -> None:
 
 def test_what_may_be_read_and_not_written(plane: ControlPlane) -> None:
     kubectl = plane.kubectl
-    kubectl("apply", "-f", "-", stdin=ome("crds"))
-    kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    install_crds(kubectl)
     rules = permissions().replace(
         "resources: [horizontalpodautoscalers]\n  verbs: [get, list, watch, create, patch, delete]",
         "resources: [horizontalpodautoscalers]\n  verbs: [get, list, watch]",
@@ -141,8 +139,7 @@ def test_what_may_be_read_and_not_written(plane: ControlPlane) -> None:
 def test_a_cluster_full_of_other_things(plane: ControlPlane) -> None:
     """ConfigMaps, Secrets and Services of others cost neither memory nor events."""
     kubectl = plane.kubectl
-    kubectl("apply", "-f", "-", stdin=ome("crds"))
-    kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    install_crds(kubectl)
     with running(_account(plane, permissions())) as controller:
         apply(kubectl, "demo", runtime("r"), service("chat", "r"))
         ready(kubectl, "demo", "chat")
@@ -178,8 +175,7 @@ def _fill(kubectl: Kubectl, count: int) -> None:
 def test_a_configuration_that_cannot_be_used(plane: ControlPlane) -> None:
     """The last good one stays in force; at start there is none, and nothing is done until there is."""
     kubectl = plane.kubectl
-    kubectl("apply", "-f", "-", stdin=ome("crds"))
-    kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    install_crds(kubectl)
     config = {
         "apiVersion": "v1",
         "kind": "ConfigMap",

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from objects import apply, deployment, image, ready, runtime, service
 
-from conftest import ROOT, until
+from conftest import ROOT, install_crds, until
 from controlplane import ControlPlane, Kubectl
 
 LEASE = ("get", "lease", "ome-controller-manager-leader-lock", "-n", "lease-test")
@@ -95,14 +95,7 @@ def process(kubeconfig: Path, *flags: str) -> Iterator[Process]:
 def plane() -> Iterator[ControlPlane]:
     """A control plane where no other controller works."""
     with ControlPlane.start() as found:
-        crds = subprocess.run(
-            [sys.executable, "-c", "from ome.cli.main import run; run()", "crds"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        found.kubectl("apply", "-f", "-", stdin=crds)
-        found.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        install_crds(found.kubectl)
         found.kubectl("create", "namespace", "lease-test")
         found.kubectl("create", "namespace", "demo")
         yield found

@@ -13,6 +13,7 @@ from running import Running
 
 from conftest import until
 from controlplane import Kubectl
+from controlplane.kubectl import kubectl_path
 
 NONE = {"class": "None"}
 HPA = {"class": "HPA"}
@@ -27,8 +28,6 @@ def replicas(kubectl: Kubectl, namespace: str, name: str = "chat-engine") -> int
 def counts(kubectl: Kubectl, namespace: str) -> Iterator[list[int]]:
     """Every count that the Deployment asks for while the block runs."""
     environ = {"KUBECONFIG": str(kubectl.kubeconfig), "PATH": "/usr/bin:/bin"}
-    from controlplane.kubectl import kubectl_path
-
     output = "jsonpath={.spec.replicas}{'\\n'}"
     command = [str(kubectl_path({})), "get", "deployment", "chat-engine", "-n", namespace, "-w"]
     watch = subprocess.Popen(
