@@ -15,7 +15,7 @@ from ome.api import InferenceService, ObjectRef
 from ome.controller.client import Api, ApiError
 from ome.controller.owned import APPLIED_HASH, Owned, OwnedObjects, desired_hash
 from ome.controller.resources import BY_KIND, ref_of
-from ome.planning.objects import EXTERNAL
+from ome.planning.metadata import EXTERNAL
 from ome.planning.plan import Apply, Plan, Remove
 
 __all__ = ["Failure", "Outcome", "Waiting", "Writer"]

@@ -12,6 +12,7 @@ from ome.planning.context import ServiceContext
 from ome.planning.names import label_value
 
 __all__ = [
+    "EXTERNAL",
     "RUNTIME_ANNOTATION",
     "SERVICE_LABEL",
     "component_annotations",
@@ -23,6 +24,8 @@ Json = Mapping[str, Any]
 
 RUNTIME_ANNOTATION: Final = "ome.io/serving-runtime"
 SERVICE_LABEL: Final = "ome.io/inferenceservice"
+# The value of the label `component` of the Service in front.
+EXTERNAL: Final = "external-service"
 _CATEGORY: Final = "models.ome.io/category"
 
 # The service's own annotations that steer OME and never reach what it renders.

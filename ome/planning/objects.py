@@ -10,10 +10,9 @@ from typing import Any, Final
 
 from ome.planning.component import Component
 from ome.planning.context import ServiceContext
-from ome.planning.metadata import SERVICE_LABEL, service_annotations
+from ome.planning.metadata import EXTERNAL, SERVICE_LABEL, service_annotations
 
 __all__ = [
-    "EXTERNAL",
     "deployment",
     "external_service",
     "pod_disruption_budget",
@@ -24,8 +23,6 @@ __all__ = [
 
 Json = dict[str, Any]
 
-# The value of the label `component` of the Service in front.
-EXTERNAL: Final = "external-service"
 _SERVICE_TYPE: Final = "ome.io/service-type"
 _LOAD_BALANCER_IP: Final = "ome.io/load-balancer-ip"
 _EXTRA_ENDPOINTS: Final = "prometheus.ome.io/extra-endpoints"
