@@ -207,7 +207,7 @@ class Controller:
     async def _reconcile(self, ref: ObjectRef) -> None:
         """Reconcile one object, and see to what became of it. Lets nothing through but cancellation."""
         if not self._active.is_set():
-            self.queue.add_later(ref, 0.0)
+            self.queue.add(ref)
             await asyncio.sleep(0)
             return
         began = time.monotonic()
@@ -217,9 +217,9 @@ class Controller:
             result = await self._handle(ref)
             self.queue.succeeded(ref)
         except NotLeading:
-            self.queue.add_later(ref, 1.0)
+            self.queue.add(ref, wait=1.0)
         except Waiting as wait:
-            self.queue.add_later(ref, 1.0)
+            self.queue.add(ref, wait=1.0)
             _log.info(f"waiting: {wait}", extra={"fields": fields})
         except ApiError as error:
             fields.update(retry=self.queue.retry(ref), status=error.status, reason=error.reason)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ome.api import InferenceService, ObjectRef
@@ -62,6 +62,10 @@ class Owned:
         if self.holds != wanted and self.fields is not None and covers(self.fields, desired):
             self.holds, self.fields = wanted, None
         return self.holds == wanted
+
+    def tells_what(self, old: Owned) -> bool:
+        """Whether an earlier state of the same object had all that counts, too."""
+        return self == replace(old, version=self.version, holds=self.holds, fields=self.fields)
 
 
 class OwnedObjects:

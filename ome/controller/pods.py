@@ -30,22 +30,22 @@ class Pods:
         """Every pod."""
         return list(self._service)
 
-    def put(self, raw: dict[str, Any]) -> str:
-        """Take in a pod. Returns its service's name when something that counts has changed, else ""."""
+    def put(self, raw: dict[str, Any]) -> tuple[str, ...]:
+        """Take in a pod. Returns the names of the services for which something has changed."""
         metadata = raw["metadata"]
         ref = ObjectRef("Pod", metadata["namespace"], metadata["name"])
         service: str = (metadata.get("labels") or {}).get(SERVICE_LABEL, "")
         facts = read_pod(raw)
         if facts is None or not service:
-            return self.remove(ref)
-        if self._service.get(ref, service) != service:
-            self.remove(ref)
+            gone = self.remove(ref)
+            return (gone,) if gone else ()
+        before = self.remove(ref) if self._service.get(ref, service) != service else ""
         pods = self._of.setdefault((ref.namespace, service), {})
         if pods.get(ref.name) == facts:
-            return ""
+            return ()
         pods[ref.name] = facts
         self._service[ref] = service
-        return service
+        return (service, before) if before else (service,)
 
     def remove(self, ref: ObjectRef) -> str:
         """Forget a pod. Returns its service's name, "" for one that wasn't known."""

@@ -85,11 +85,27 @@ class WorkQueue(Generic[Key]):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits and nothing is worked on; what waits for its time doesn't count."""
-        return not self._waiting and not self._working
+        """Whether nothing waits, nothing is worked on, and nothing is due within a second."""
+        soon = self._clock() + 1.0
+        return not (self._waiting or self._working or any(at < soon for at in self._due.values()))
 
-    def add(self, key: Key, urgency: Urgency = Urgency.CHANGE) -> None:
-        """A key is due. One that waits already becomes more urgent, never less."""
+    def add(self, key: Key, urgency: Urgency = Urgency.CHANGE, wait: float = 0.0) -> None:
+        """A key is due, in `wait` seconds at the latest. One that waits already becomes more urgent, never
+        less, and an earlier time that is set already stays."""
+        if wait > 0.0:
+            self._set_time(key, urgency, self._clock() + wait)
+        else:
+            self._add(key, urgency)
+
+    def _set_time(self, key: Key, urgency: Urgency, at: float) -> None:
+        if at < self._due.get(key, at + 1):
+            self._due[key] = at
+            self._entries += 1
+            heapq.heappush(self._later, (at, self._entries, key, urgency))
+            if self._later[0][0] == at:
+                self._changed.set()
+
+    def _add(self, key: Key, urgency: Urgency) -> None:
         if key in self._working:
             self._again[key] = min(urgency, self._again.get(key, urgency))
             return
@@ -100,20 +116,10 @@ class WorkQueue(Generic[Key]):
             self._turns[urgency].push(key)
             self._changed.set()
 
-    def add_later(self, key: Key, seconds: float, urgency: Urgency = Urgency.CHANGE) -> None:
-        """A key is due in some time; an earlier time that is set already stays. If its turn comes before,
-        that is the time."""
-        at = self._clock() + seconds
-        if at < self._due.get(key, at + 1):
-            self._due[key] = at
-            self._entries += 1
-            heapq.heappush(self._later, (at, self._entries, key, urgency))
-            self._changed.set()
-
     def retry(self, key: Key) -> float:
         """A key failed: it is due again after a wait that grows. Returns the seconds."""
         seconds = self._backoffs.setdefault(key, Backoff(*self._waits)).next()
-        self.add_later(key, seconds)
+        self.add(key, wait=seconds)
         return seconds
 
     def succeeded(self, key: Key) -> None:
@@ -140,7 +146,7 @@ class WorkQueue(Generic[Key]):
         self._working.discard(key)
         urgency = self._again.pop(key, None)
         if urgency is not None:
-            self.add(key, urgency)
+            self._add(key, urgency)
 
     def _next(self) -> Key | None:
         for urgency in self._order():
@@ -170,4 +176,4 @@ class WorkQueue(Generic[Key]):
             at, _, key, urgency = heapq.heappop(self._later)
             if self._due.get(key) == at:
                 del self._due[key]
-                self.add(key, urgency)
+                self._add(key, urgency)

@@ -7,9 +7,9 @@ whose plan or status can come out differently.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from ome.api import (
     KINDS,
@@ -59,6 +59,16 @@ _LOOKED_UP: Final = (BaseModel, ClusterBaseModel, AcceleratorClass)
 
 # How many objects stay parsed, and how many merged specs are kept.
 _PARSED: Final = 1024
+# Seconds from an event about what a service owns until the service is looked at: such events come in
+# series, and a status tells of them together.
+_GATHER: Final = 0.2
+
+
+class Due(Protocol):
+    """Who is told what has to be looked at again."""
+
+    def __call__(self, key: ObjectRef, urgency: Urgency, wait: float = 0.0, /) -> None:
+        """An object is due, in `wait` seconds at the latest."""
 
 
 def _no_presets(_: Runtime) -> None:
@@ -66,14 +76,15 @@ def _no_presets(_: Runtime) -> None:
 
 
 class World:
-    """Everything that plans depend on. `due` is told what has to be looked at again, and how urgently."""
+    """Everything that plans depend on. `due` is told what has to be looked at again, how urgently, and
+    in how many seconds."""
 
     def __init__(
         self,
         *,
         ome_namespace: str,
         plugins: Iterable[PluginVersion],
-        due: Callable[[ObjectRef, Urgency], None],
+        due: Due,
     ) -> None:
         self.ome_namespace = ome_namespace
         self.config = Config()
@@ -260,7 +271,8 @@ class World:
     def put_owned(self, raw: Json) -> None:
         """An object with a service's label, or what became of it."""
         old = self.owned.get(ref_of(raw))
-        if (new := self.owned.put(raw)) is None:
+        new = self.owned.put(raw)
+        if new is None or (old is not None and new.tells_what(old)):
             return
         for service in dict.fromkeys((new.service, old.service if old else "")):
             if service:
@@ -273,7 +285,7 @@ class World:
 
     def put_pod(self, raw: Json) -> None:
         """A pod of a service, or what became of it."""
-        if service := self.pods.put(raw):
+        for service in self.pods.put(raw):
             self._service_due(raw["metadata"]["namespace"], service)
 
     def remove_pod(self, ref: ObjectRef) -> None:
@@ -284,7 +296,7 @@ class World:
     def _service_due(self, namespace: str, name: str) -> None:
         ref = ObjectRef(InferenceService.KIND, namespace, name)
         if ref in self._objects:
-            self._due(ref, Urgency.CHANGE)
+            self._due(ref, Urgency.CHANGE, _GATHER)
 
     def put_node(self, raw: Json) -> None:
         """A node, or what became of it; only its labels and its capacity count."""

@@ -141,10 +141,10 @@ def pod(name: str = "p", service: str | None = "chat", phase: str = "Pending") -
 def test_pods() -> None:
     pods = Pods()
     one = ref("Pod", "p", "demo")
-    assert pods.put(pod()) == "chat"
-    assert pods.put(pod()) == ""
-    assert pods.put(pod(phase="Running")) == "chat"
-    assert pods.put(pod("a")) == "chat"
+    assert pods.put(pod()) == ("chat",)
+    assert pods.put(pod()) == ()
+    assert pods.put(pod(phase="Running")) == ("chat",)
+    assert pods.put(pod("a")) == ("chat",)
     assert [(each.name, each.phase) for each in pods.of("demo", "chat")] == [
         ("a", "Pending"),
         ("p", "Running"),
@@ -152,11 +152,11 @@ def test_pods() -> None:
     assert pods.of("far", "chat") == ()
     assert (len(pods), pods.known()) == (2, [one, ref("Pod", "a", "demo")])
     # Another service's from now on.
-    assert pods.put(pod(service="other")) == "other"
+    assert pods.put(pod(service="other")) == ("other", "chat")
     assert [each.name for each in pods.of("demo", "chat")] == ["a"]
     # Nobody's any more.
-    assert pods.put(pod(service=None)) == "other"
-    assert pods.put(pod(service=None)) == ""
+    assert pods.put(pod(service=None)) == ("other",)
+    assert pods.put(pod(service=None)) == ()
     assert pods.remove(ref("Pod", "a", "demo")) == "chat"
     assert pods.remove(one) == ""
     assert not any(vars(pods).values())

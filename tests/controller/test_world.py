@@ -20,6 +20,8 @@ from ome.testing.builders import model, obj, revision, runtime, service
 Json = dict[str, Any]
 NOW = datetime(2026, 12, 2, 10, 0, 0, tzinfo=UTC)
 USER, CHANGE, RESYNC = Urgency.USER, Urgency.CHANGE, Urgency.RESYNC
+When = Urgency | tuple[Urgency, float]
+SOON: When = (CHANGE, 0.2)
 INHERITS = "ome.io/inherit-from"
 MODEL = ObjectRef("ClusterBaseModel", "", "m")
 CLASS = ObjectRef("AcceleratorClass", "", "h100")
@@ -87,7 +89,7 @@ class Case:
     """A world with something of everything, and what is due since."""
 
     def __init__(self) -> None:
-        self.due: set[tuple[str, Urgency]] = set()
+        self.due: set[tuple[str, When]] = set()
         self.world = World(ome_namespace="ome", plugins=[PluginVersion("x", "1")], due=self._note)
         put = self.world.put
         put(stored(runtime(), 1))
@@ -110,9 +112,9 @@ class Case:
         self.world.put_revision(REVISION)
         self.due.clear()
 
-    def _note(self, ref: ObjectRef, urgency: Urgency) -> None:
+    def _note(self, ref: ObjectRef, urgency: Urgency, wait: float = 0.0, /) -> None:
         where = f"{ref.namespace}/" if ref.namespace not in ("", "demo") else ""
-        self.due.add((f"{ref.kind} {where}{ref.name}", urgency))
+        self.due.add((f"{ref.kind} {where}{ref.name}", (urgency, wait) if wait else urgency))
 
     def planned(
         self,
@@ -127,15 +129,15 @@ class Case:
         self.world.concerns.planned(ref, looked_up, held=held, chooses=chooses)
 
 
-def services(urgency: Urgency, *names: str) -> set[tuple[str, Urgency]]:
-    return {(f"InferenceService {name}", urgency) for name in names}
+def services(when: When, *names: str) -> set[tuple[str, When]]:
+    return {(f"InferenceService {name}", when) for name in names}
 
 
-def runtimes(*names: str, kind: str = "ClusterServingRuntime") -> set[tuple[str, Urgency]]:
+def runtimes(*names: str, kind: str = "ClusterServingRuntime") -> set[tuple[str, When]]:
     return {(f"{kind} {name}", RESYNC) for name in names}
 
 
-THE_CLASS = {("AcceleratorClass h100", RESYNC)}
+THE_CLASS: set[tuple[str, When]] = {("AcceleratorClass h100", RESYNC)}
 BAD = {"apiVersion": "ome.io/v1beta1", "kind": "InferenceService"}
 UNREADABLE = {**BAD, "metadata": {"name": "chat", "namespace": "demo"}, "spec": {"engine": 1}}
 ALL = (
@@ -243,29 +245,40 @@ DUE: dict[str, tuple[Change, set[tuple[str, Urgency]]]] = {
         THE_CLASS,
     ),
     "a class is gone": (lambda w: w.remove(CLASS), THE_CLASS | services(CHANGE, "chat")),
-    "an owned object": (lambda w: w.put_owned(deployment(6)), services(CHANGE, "chat")),
+    "an owned object": (
+        lambda w: w.put_owned(deployment(6, paused=True)),
+        services(SOON, "chat"),
+    ),
+    "an owned object, as it was but for what is written of it": (
+        lambda w: w.put_owned(deployment(6)),
+        set(),
+    ),
     "a stale owned object": (lambda w: w.put_owned(deployment(4)), set()),
     "an owned object of another one": (
         lambda w: w.put_owned(deployment(6, "heir")),
-        services(CHANGE, "chat", "heir"),
+        services(SOON, "chat", "heir"),
     ),
     "an owned object of nobody": (
         lambda w: w.put_owned(deployment(6, "nobody")),
-        services(CHANGE, "chat"),
+        services(SOON, "chat"),
     ),
     "an owned object is gone": (
         lambda w: w.remove_owned(ObjectRef("Deployment", "demo", "chat-engine")),
-        services(CHANGE, "chat"),
+        services(SOON, "chat"),
     ),
     "an unknown owned object is gone": (
         lambda w: w.remove_owned(ObjectRef("Deployment", "demo", "x")),
         set(),
     ),
-    "a pod's phase": (lambda w: w.put_pod(pod("Running")), services(CHANGE, "chat")),
+    "a pod's phase": (lambda w: w.put_pod(pod("Running")), services(SOON, "chat")),
+    "a pod of another service": (
+        lambda w: w.put_pod(pod("Pending", **{"ome.io/inferenceservice": "heir"})),
+        services(SOON, "chat", "heir"),
+    ),
     "a pod, as it was": (lambda w: w.put_pod(pod("Pending")), set()),
     "a pod is gone": (
         lambda w: w.remove_pod(ObjectRef("Pod", "demo", "p")),
-        services(CHANGE, "chat"),
+        services(SOON, "chat"),
     ),
     "a pod of no service": (
         lambda w: w.put_pod(pod("Running", "q", **{"ome.io/inferenceservice": "nobody"})),
