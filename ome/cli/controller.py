@@ -10,7 +10,7 @@ import sys
 from typing import Any, Final
 
 from ome.api import OmeError
-from ome.cli.input import read_engines
+from ome.cli.input import load_engines
 from ome.cli.output import error as tell
 from ome.engines.engines import Engines
 from ome.snapshot import DEFAULT_OME_NAMESPACE
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
 
     try:
         settings = _settings(options)
-        engines = read_engines(options)
+        engines = load_engines(options)
     except OmeError as refused:
         for problem in refused.problems:
             tell(problem)

@@ -17,6 +17,7 @@ from ome.sources import InstalledPresets, Loaded, load, read_paths
 __all__ = [
     "NO_ENGINES",
     "chosen_engines",
+    "load_engines",
     "read_engines",
     "read_objects",
     "read_snapshot",
@@ -32,22 +33,29 @@ def read_engines(options: argparse.Namespace) -> Engines:
 
     Raises OmeError for a name that there isn't, and for a named plugin that can't be loaded.
     """
+    engines = load_engines(options)
+    for problem in (*_failures(engines), *engines.problems):
+        warn(problem)
+    return engines
+
+
+def load_engines(options: argparse.Namespace) -> Engines:
+    """The same, for one who tells in its own way what couldn't be loaded. Raises the same."""
     names = chosen_engines(options.engines)
     engines = discover(only=names)
-    failures = [
+    if names is not None and engines.errors:
+        raise OmeError(*_failures(engines))
+    return engines
+
+
+def _failures(engines: Engines) -> list[Problem]:
+    return [
         Problem(
             "EnginePluginFailed",
             f"engine plugin {failed.name} of {failed.distribution} isn't used: {failed.message}",
         )
         for failed in engines.errors
     ]
-    if failures and names is not None:
-        raise OmeError(*failures)
-    for problem in failures:
-        warn(problem)
-    for problem in engines.problems:
-        warn(problem)
-    return engines
 
 
 def chosen_engines(given: Sequence[str] | None) -> frozenset[str] | None:

@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 from urllib.request import getproxies
@@ -120,9 +121,18 @@ async def connect(kubeconfig: str | None = None, context: str | None = None) -> 
             return ApiClient(configuration)
         except ConfigException:
             pass
+    if kubeconfig is not None and not Path(kubeconfig).is_file():
+        raise ConfigException(f"{kubeconfig}: there is no such file")
     load: Any = load_kube_config
-    await load(config_file=kubeconfig, context=context, client_configuration=configuration)
-    return ApiClient(configuration)
+    try:
+        await load(config_file=kubeconfig, context=context, client_configuration=configuration)
+        if not configuration.host.startswith(("https://", "http://")):
+            raise ConfigException(f'its server "{configuration.host}" is no https:// or http:// URL')
+        return ApiClient(configuration)
+    except Exception as error:
+        # The package lets through whatever a file's contents bring about.
+        text = " ".join(f"{kubeconfig or 'kubeconfig'}: {_cause(error)}".split())
+        raise ConfigException(text) from error
 
 
 class Api:

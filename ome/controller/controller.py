@@ -24,12 +24,12 @@ from ome.controller.endpoints import serve
 from ome.controller.feeds import Feeds
 from ome.controller.leading import Election
 from ome.controller.options import Options
-from ome.controller.reconcile import Failed, ServiceReconciler
+from ome.controller.reconcile import Failed, ServiceReconciler, Waiting
 from ome.controller.reports import ClassReporter, RuntimeReporter
 from ome.controller.telemetry import Metrics
 from ome.controller.workqueue import WorkQueue
 from ome.controller.world import World
-from ome.controller.writing import Waiting, Writer
+from ome.controller.writing import Writer
 from ome.engines.engines import Engines
 from ome.snapshot import PluginVersion
 

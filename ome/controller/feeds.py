@@ -129,7 +129,7 @@ class Feeds:
         """Whether enough is known to decide: every watch has seen what there is or can't, and none that
         is needed can't."""
         return self._crds_settled() and all(
-            _is_settled(watcher) and (kind not in _NEEDED or _is_known(watcher))
+            _is_known(watcher) or (kind not in _NEEDED and _is_settled(watcher))
             for kind, watcher in self._watchers.items()
         )
 
@@ -177,7 +177,7 @@ class Feeds:
                 raise error
 
     def _crds_settled(self) -> bool:
-        return _is_settled(self._crds)
+        return _is_known(self._crds) or self._crds.state is State.FORBIDDEN
 
     def _is_defined(self, resource: Resource) -> bool:
         """Whether a kind can be there: built in, defined, or definitions can't be read."""
@@ -200,6 +200,7 @@ class Feeds:
                 watcher.forget()
 
     def _states_changed(self) -> None:
+        before = set(self.unreadable)
         self.unreadable.clear()
         for resource in OWNED:
             watcher = self._watchers.get(resource.kind)
@@ -211,6 +212,8 @@ class Feeds:
             if (watcher := self._watchers.get(each.kind)) is not None and watcher.is_ready
         }
         self._world.set_served(frozenset(served))
+        if before - self.unreadable.keys():
+            self._world.resync()
         self._changed()
 
 
@@ -219,7 +222,7 @@ def _sink(target: Any) -> _Sink:
 
 
 def _is_settled(watcher: Watcher) -> bool:
-    return watcher.is_ready or watcher.state in (State.NOT_SERVED, State.FORBIDDEN)
+    return _is_known(watcher) or watcher.state in (State.FORBIDDEN, State.FAILING)
 
 
 def _is_known(watcher: Watcher) -> bool:

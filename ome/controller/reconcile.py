@@ -27,7 +27,7 @@ from ome.planning.status import report_service
 from ome.resolution.selection import trigger_of
 from ome.snapshot import Snapshot
 
-__all__ = ["Failed", "ServiceReconciler"]
+__all__ = ["Failed", "ServiceReconciler", "Waiting"]
 
 Json = dict[str, Any]
 _log: Final = logging.getLogger("ome.controller.service")
@@ -38,6 +38,10 @@ _FINALIZER: Final = "inferenceservice.finalizers"
 
 class Failed(Exception):
     """A reconcile has to be tried again: what it came to stands in the service's status, and here."""
+
+
+class Waiting(Exception):
+    """Something has to be gone first, and will be soon. It stands in the service's status, and here."""
 
 
 class ServiceReconciler:
@@ -60,6 +64,8 @@ class ServiceReconciler:
         self._metrics = metrics
         self._clock = clock
         self._decided: dict[ObjectRef, str] = {}
+        # The events that were sent of a change, until the status that tells of it is written.
+        self._sent: dict[ObjectRef, set[str]] = {}
 
     async def reconcile(self, ref: ObjectRef) -> str:
         """Make one service true. Returns `ok`, `held` or `gone`.
@@ -69,6 +75,7 @@ class ServiceReconciler:
         service = self._world.service(ref)
         if service is None:
             self._decided.pop(ref, None)
+            self._sent.pop(ref, None)
             return "gone"
         if service.metadata.deletion_timestamp is not None:
             # What it owns goes by its owner references; upstream's finalizer would hold it up for ever.
@@ -91,7 +98,8 @@ class ServiceReconciler:
             _log.info("wrote objects", extra={"fields": fields})
         await self._report(service, decided, outcome, now)
         if outcome.failures:
-            raise Failed("; ".join(each.message for each in outcome.failures))
+            text = "; ".join(each.message for each in outcome.failures)
+            raise (Waiting if all(each.waits for each in outcome.failures) else Failed)(text)
         return "held" if held else "ok"
 
     def _plan(self, snapshot: Snapshot, service: InferenceService) -> Plan:
@@ -122,8 +130,11 @@ class ServiceReconciler:
         )
         live = self._world.live(service)
         report = report_service(service, decided, live, self._world.config, now)
+        sent = self._sent.setdefault(service.ref, set())
         for event in report.events:
-            await events.send(self._api, service, event, now)
+            if event.digest not in sent:
+                await events.send(self._api, service, event, now)
+                sent.add(event.digest)
         try:
             raw = await write_status(self._api, service, report.status)
         except ApiError as error:
@@ -132,6 +143,7 @@ class ServiceReconciler:
                 event = Event("Warning", "UpdateFailed", text)
                 await events.send(self._api, service, event, now)
             raise
+        del self._sent[service.ref]
         if raw is not None:
             self._world.wrote(raw)
 
@@ -180,5 +192,5 @@ def _failure_conditions(failures: Sequence[Failure]) -> tuple[Json, ...]:
 
 
 def _failure_events(failures: Sequence[Failure]) -> tuple[Event, ...]:
-    found = (Event("Warning", "InternalError", each.message) for each in failures)
+    found = (Event("Warning", "InternalError", each.message) for each in failures if not each.waits)
     return tuple(dict.fromkeys(found))

@@ -26,9 +26,12 @@ __all__ = ["Backoff", "Selection", "Sink", "State", "Watcher"]
 Json = dict[str, Any]
 _log: Final = logging.getLogger("ome.controller.watch")
 
-_PAGE: Final = 500
+# Objects in an answer to a list: some are of a megabyte.
+_PAGE: Final = 100
 _IDLE: Final = 150.0
 _SESSION: Final = (300, 600)
+# Failures in a row, at growing waits, that are no hiccup any more.
+_LASTING: Final = 3
 
 
 class State(StrEnum):
@@ -38,7 +41,7 @@ class State(StrEnum):
     SYNCED = "Synced"
     NOT_SERVED = "NotServed"
     FORBIDDEN = "Forbidden"
-    FAILING = "Failing"
+    FAILING = "Failing"  # again and again, and never succeeded
 
 
 class Sink(Protocol):
@@ -75,16 +78,16 @@ class Backoff:
     def __init__(self, first: float, most: float) -> None:
         self._first = first
         self._most = most
-        self._failures = 0
+        self.failures = 0
 
     def reset(self) -> None:
         """Begin anew."""
-        self._failures = 0
+        self.failures = 0
 
     def next(self) -> float:
         """Seconds to wait after one more failure: between half of the grown wait and all of it."""
-        full = min(self._most, self._first * 2.0 ** min(self._failures, 30))
-        self._failures += 1
+        full = min(self._most, self._first * 2.0 ** min(self.failures, 30))
+        self.failures += 1
         return full * random.uniform(0.5, 1.0)
 
 
@@ -139,9 +142,9 @@ class Watcher:
             except Unreachable as error:
                 self._metrics.watch_failed(self.resource.plural, "unreachable")
                 _log.debug(f"cut off: {error}", extra=_fields(resource=self.resource.full_name))
-                if not self.is_ready:
-                    self._enter(State.FAILING, str(error))
-                await self._pause(self._backoff.next())
+                wait = self._backoff.next()
+                self._cut_off(str(error))
+                await self._pause(wait)
 
     async def _list(self) -> None:
         seen: set[ObjectRef] = set()
@@ -190,7 +193,7 @@ class Watcher:
                 if not line.strip():
                     continue
                 self._take(line)
-                self._backoff.reset()
+                self._told()
                 told = True
         if not told:
             raise Unreachable("the watch ended at once")
@@ -220,14 +223,32 @@ class Watcher:
             _log.info("watch fell too far behind; listing again", extra=_fields(resource=name))
             await self._pause(self._backoff.next())
             return
+        wait = max(error.retry_after, self._backoff.next())
         if error.is_missing:
             self.forget()
             _log.warning("the API server doesn't serve a resource", extra=_fields(resource=name))
         elif error.is_forbidden:
             self._enter(State.FORBIDDEN, error.message)
-        elif not self.is_ready:
-            self._enter(State.FAILING, error.message)
-        await self._pause(max(error.retry_after, self._backoff.next()))
+        else:
+            self._cut_off(error.message)
+        await self._pause(wait)
+
+    def _cut_off(self, problem: str) -> None:
+        """A request failed that may succeed the next time. Once it has failed for some seconds, that is
+        told."""
+        if not self.is_ready:
+            lasts = self._backoff.failures >= _LASTING
+            self._enter(State.FAILING if lasts else State.STARTING, problem)
+        elif self._backoff.failures == _LASTING:
+            text = f"cut off from {self.resource.full_name}, of which older states are known: {problem}"
+            _log.warning(text, extra=_fields(resource=self.resource.full_name))
+
+    def _told(self) -> None:
+        """The watch told something: it works."""
+        if self._backoff.failures >= _LASTING:
+            text = f"watching {self.resource.full_name} again"
+            _log.info(text, extra=_fields(resource=self.resource.full_name))
+        self._backoff.reset()
 
     def _lose_all(self) -> None:
         for ref in list(self._sink.known()):
@@ -236,8 +257,9 @@ class Watcher:
     def _enter(self, state: State, problem: str) -> None:
         if (state, problem) == (self.state, self.problem):
             return
+        is_new = problem != self.problem
         self.state, self.problem = state, problem
-        if state in (State.FORBIDDEN, State.FAILING):
+        if problem and is_new:
             text = f"cannot watch {self.resource.full_name}: {problem}"
             _log.error(text, extra=_fields(resource=self.resource.full_name, state=str(state)))
         self._changed()

@@ -7,6 +7,7 @@ by the service is never touched. A plan's `Hold` costs no request.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -18,7 +19,7 @@ from ome.controller.resources import BY_KIND, ref_of
 from ome.planning.metadata import EXTERNAL
 from ome.planning.plan import Apply, Plan, Remove
 
-__all__ = ["Failure", "Outcome", "Waiting", "Writer"]
+__all__ = ["Failure", "Outcome", "Writer"]
 
 Json = dict[str, Any]
 
@@ -26,23 +27,26 @@ Json = dict[str, Any]
 _REPLICAS_MANAGER: Final = "ome-controller-replicas"
 _INGRESS: Final = "ingress"
 
+# The words of an authorizer; a quota, a webhook or a namespace that ends forbids in other ones.
+_LACKS_RIGHT: Final = re.compile(r'User ".*" cannot ').search
+
 # The metadata of an object, None for nothing, or why that isn't known.
 Found = dict[str, Any] | ApiError | None
 
 
-class Waiting(Exception):
-    """An object of the same name, of a service that is gone, has to be gone first."""
-
-
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One object that couldn't be written: the component, and what went wrong in words for the user."""
+    """One object that couldn't be written: the component, and what went wrong in words for the user.
+
+    `stops` says that nothing after it is tried; `waits` that it comes right by itself, soon.
+    """
 
     component: str
     ref: ObjectRef
     reason: str
     message: str
     stops: bool = True
+    waits: bool = False
 
 
 @dataclass(slots=True)
@@ -62,8 +66,8 @@ class Writer:
         self._unreadable = unreadable
 
     async def carry_out(self, service: InferenceService, plan: Plan) -> Outcome:
-        """Bring about what a plan asks for, component by component. Raises Waiting, Unreachable,
-        NotLeading.
+        """Bring about what a plan asks for, component by component. Raises Unreachable, NotLeading, and
+        ApiError for a conflict: what is known is older than what is.
 
         An object that the controller may not write is left out; any other failure stops what comes
         after it, as documented. What has failed removes nothing.
@@ -88,7 +92,7 @@ class Writer:
         service: InferenceService,
         component: str,
         objects: Iterable[Json],
-        found: Mapping[ObjectRef, Found],
+        found: dict[ObjectRef, Found],
         outcome: Outcome,
     ) -> bool:
         whole = True
@@ -104,21 +108,21 @@ class Writer:
     async def _look(self, plan: Plan) -> dict[ObjectRef, Found]:
         """What the API server has under the names of objects that aren't known: all asked for at once."""
         refs = [ref for ref in map(ref_of, plan.objects()) if self._owned.get(ref) is None]
-        jobs = [self._look_at(ref) for ref in refs if ref.kind not in self._unreadable]
-        return dict(await asyncio.gather(*jobs))
+        refs = [ref for ref in refs if ref.kind not in self._unreadable]
+        return dict(zip(refs, await asyncio.gather(*map(self._look_at, refs)), strict=True))
 
-    async def _look_at(self, ref: ObjectRef) -> tuple[ObjectRef, Found]:
+    async def _look_at(self, ref: ObjectRef) -> Found:
         try:
-            return ref, await self._api.look(BY_KIND[ref.kind], ref.namespace, ref.name)
+            return await self._api.look(BY_KIND[ref.kind], ref.namespace, ref.name)
         except ApiError as error:
-            return ref, error
+            return error
 
     async def _apply(
         self,
         service: InferenceService,
         component: str,
         desired: Json,
-        found: Mapping[ObjectRef, Found],
+        found: dict[ObjectRef, Found],
         outcome: Outcome,
     ) -> Failure | None:
         ref = ref_of(desired)
@@ -128,6 +132,9 @@ class Writer:
         known = self._owned.get(ref)
         try:
             if known is None:
+                if ref not in found:
+                    # It went, or its kind came, since the others were looked for.
+                    found[ref] = await self._look_at(ref)
                 refused = await self._create(service, component, desired, wanted, found[ref])
                 if refused is not None:
                     return refused
@@ -138,6 +145,8 @@ class Writer:
             else:
                 await self._update(known, desired, wanted)
         except ApiError as error:
+            if error.is_conflict:
+                raise
             return _failure(component, ref, error)
         outcome.written.append(str(ref))
         return None
@@ -245,10 +254,14 @@ def _marked(desired: Json, wanted: str, uid: str = "") -> Json:
 
 
 def _not_ours(service: InferenceService, component: str, ref: ObjectRef, of: str) -> Failure:
-    """An object of this name that the service doesn't control. Raises Waiting when it is of an
-    InferenceService of the same name that was deleted: the garbage collector is on its way."""
+    """An object of this name that the service doesn't control. When it is of an InferenceService of the
+    same name that was deleted, the garbage collector is on its way."""
     if of == service.name:
-        raise Waiting(f"{ref} of the deleted InferenceService of this name is not gone yet")
+        message = (
+            f'{ref.kind} "{ref.name}" in namespace {ref.namespace} belongs to a deleted InferenceService '
+            "of this name and is not gone yet; OME goes on when it is"
+        )
+        return Failure(component, ref, "WaitingForDeletion", message, waits=True)
     message = (
         f'{ref.kind} "{ref.name}" in namespace {ref.namespace} is not controlled by expected owner '
         f"InferenceService/{service.namespace}/{service.name}; it is left as it is: rename or delete it, "
@@ -259,8 +272,8 @@ def _not_ours(service: InferenceService, component: str, ref: ObjectRef, of: str
 
 def _failure(component: str, ref: ObjectRef, error: ApiError) -> Failure:
     if error.is_forbidden:
-        text = f"{error.message}; grant the controller's service account this verb"
-        return Failure(component, ref, "Forbidden", text, stops=False)
+        fix = "; grant the controller's service account this verb" if _LACKS_RIGHT(error.message) else ""
+        return Failure(component, ref, "Forbidden", f"{error.message}{fix}", stops=False)
     if error.is_missing:
         return Failure(component, ref, "NotServed", error.message, stops=False)
     return Failure(component, ref, error.reason or "ApplyFailed", error.message)

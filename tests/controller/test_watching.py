@@ -68,7 +68,7 @@ class Doubling(Backoff):
 
     def next(self) -> float:
         super().next()
-        return 2.0 ** (self._failures - 1)
+        return 2.0 ** (self.failures - 1)
 
 
 class Patient(Watcher):
@@ -146,8 +146,8 @@ async def test_lists_in_pages_and_watches_from_there() -> None:
         assert [each.path for each in case.server.requests] == [path] * 3
         assert [each.method for each in case.server.requests] == ["GET"] * 3
         chosen = {"labelSelector": "a=b", "fieldSelector": "metadata.name=x"}
-        assert list1.query == {**chosen, "limit": "500"}
-        assert list2.query == {**chosen, "limit": "500", "continue": "token&1"}
+        assert list1.query == {**chosen, "limit": "100"}
+        assert list2.query == {**chosen, "limit": "100", "continue": "token&1"}
         seconds = int(watch.query["timeoutSeconds"])
         assert 300 <= seconds <= 600
         assert watch.query == {
@@ -350,7 +350,7 @@ async def test_a_list_that_fails_is_told_and_tried_again(name: str) -> None:
     answer, message = NO_LISTS[name]
     async with watching(answer, page(item("a", 3), version=10), Endless) as case:
         await case.server.asked(3)
-        assert case.states == [(State.FAILING, message), (State.SYNCED, "")]
+        assert case.states == [(State.STARTING, message), (State.SYNCED, "")]
         assert case.watcher.pauses == [1.0]
         assert case.store.names() == ["a"]
 
@@ -438,5 +438,5 @@ def test_problems_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
         "cannot watch deployments.apps: down"
     ]
     assert json.dumps(caplog.records[0].__dict__["fields"]) == (
-        '{"resource": "deployments.apps", "state": "Failing"}'
+        '{"resource": "deployments.apps", "state": "Starting"}'
     )
