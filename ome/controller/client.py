@@ -127,7 +127,9 @@ async def connect(kubeconfig: str | None = None, context: str | None = None) -> 
     try:
         await load(config_file=kubeconfig, context=context, client_configuration=configuration)
         if not configuration.host.startswith(("https://", "http://")):
-            raise ConfigException(f'its server "{configuration.host}" is no https:// or http:// URL')
+            raise ConfigException(
+                f'its server "{configuration.host}" is no https:// or http:// URL'
+            )
         return ApiClient(configuration)
     except Exception as error:
         # The package lets through whatever a file's contents bring about.

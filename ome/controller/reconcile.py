@@ -90,8 +90,10 @@ class ServiceReconciler:
         self._world.concerns.planned(ref, looked_up, held=held, chooses=not names_runtime)
         self._tell(service, decided)
         failures = await self._effects(decided)
-        outcome = Outcome(failures)
-        if not failures:
+        if failures:
+            # No status may name what isn't there.
+            outcome, decided = Outcome(failures), replace(decided, status={})
+        else:
             outcome = await self._writer.carry_out(service, decided)
         if outcome.written:
             fields = {"service": str(ref), "objects": outcome.written}

@@ -272,7 +272,11 @@ def _not_ours(service: InferenceService, component: str, ref: ObjectRef, of: str
 
 def _failure(component: str, ref: ObjectRef, error: ApiError) -> Failure:
     if error.is_forbidden:
-        fix = "; grant the controller's service account this verb" if _LACKS_RIGHT(error.message) else ""
+        fix = (
+            "; grant the controller's service account this verb"
+            if _LACKS_RIGHT(error.message)
+            else ""
+        )
         return Failure(component, ref, "Forbidden", f"{error.message}{fix}", stops=False)
     if error.is_missing:
         return Failure(component, ref, "NotServed", error.message, stops=False)

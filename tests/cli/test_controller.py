@@ -122,7 +122,49 @@ def test_its_packages_are_missing(
     )
 
 
+CLUSTER = """
+current-context: x
+contexts: [{name: x, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "%s"%s}}]
+users: [{name: u, user: {}}]
+"""
+KUBECONFIGS: dict[str, tuple[bytes, str]] = {
+    "no YAML": (b"a: [", "while parsing a flow node expected the node content"),
+    "no text": (b"\xff\xfe\x00", "'utf-8' codec can't decode byte 0xff"),
+    "a list": (b"[]", ""),
+    "nothing": (b"", ""),
+    "no such context": (
+        b"{current-context: x, contexts: [], clusters: []}",
+        "Invalid kube-config file. Expected object with name x in",
+    ),
+    "no URL": (
+        (CLUSTER % ("nonsense", "")).encode(),
+        'its server "nonsense" is no https:// or http:// URL',
+    ),
+    "no certificate": (
+        (CLUSTER % ("https://127.0.0.1:1", ', certificate-authority-data: "!!!"')).encode(),
+        "",
+    ),
+    "a file that is missing": (
+        (CLUSTER % ("https://127.0.0.1:1", ", certificate-authority: /nowhere")).encode(),
+        "File does not exists: /nowhere",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KUBECONFIGS)
+def test_a_kubeconfig_that_cannot_be_used(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, said = KUBECONFIGS[name]
+    path = tmp_path / "config"
+    path.write_bytes(data)
+    assert main(["controller", f"--kubeconfig={path}", "--engines=none"]) == 1
+    (line,) = [each for each in capsys.readouterr().err.splitlines() if "error" in each]
+    assert line.startswith(f"error: no cluster to connect to: {path}: {said}")
+
+
 def test_no_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["controller", f"--kubeconfig={tmp_path / 'none'}", "--engines=none"]) == 1
     (line,) = [each for each in capsys.readouterr().err.splitlines() if each.startswith("error: ")]
-    assert line.startswith("error: no cluster to connect to: ")
+    assert line == f"error: no cluster to connect to: {tmp_path / 'none'}: there is no such file"

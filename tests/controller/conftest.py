@@ -17,6 +17,7 @@ from kubernetes.aio.client.configuration import Configuration
 
 from ome.api import ObjectRef
 from ome.controller.client import ApiError
+from ome.controller.owned import OwnedObjects
 from ome.controller.resources import Resource, ref_of
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Reply",
     "Server",
     "Stream",
+    "WritingApi",
     "api_server",
     "event",
     "in_loop",
@@ -254,6 +256,68 @@ class FakeApi:
         await self._begin("delete", resource.kind, namespace, name, uid)
         self._find(resource, namespace, name)
         del self.objects[ObjectRef(resource.kind, namespace, name)]
+
+
+def _fields(value: Any) -> Json:
+    """`fieldsV1` of a manager that applied a value; lists are owned whole here."""
+    if not isinstance(value, dict):
+        return {}
+    return {f"f:{key}": _fields(child) for key, child in value.items()}
+
+
+class WritingApi(FakeApi):
+    """An API server that applies, as far as the writer can tell."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.owned = OwnedObjects()
+
+    async def look(self, resource: Any, namespace: str, name: str) -> Json | None:
+        await self._begin("look", name)
+        return self.objects.get(ObjectRef(resource.kind, namespace, name))
+
+    async def apply(
+        self, resource: Any, body: Json, *, force: bool, manager: str = "ome-controller"
+    ) -> Json:
+        ref = ref_of(body)
+        await self._begin("apply", str(ref), manager, force)
+        known = self.objects.get(ref)
+        uid = body["metadata"].get("uid")
+        if uid is not None and (known is None or known["metadata"]["uid"] != uid):
+            raise ApiError(409, "Conflict", f"uid mismatch of {ref}")
+        spec = {**((known or {}).get("spec") or {}), **body["spec"]}
+        metadata = {**((known or {}).get("metadata") or {}), **body["metadata"]}
+        if manager == "ome-controller":
+            wanted = {"metadata": body["metadata"], "spec": body["spec"]}
+            entry = {"manager": manager, "operation": "Apply", "fieldsV1": _fields(wanted)}
+            metadata["managedFields"] = [entry]
+        return self._store({**body, "metadata": metadata, "spec": spec})
+
+    def has(self, raw: Json, *, watched: bool = True) -> Json:
+        """An object that exists; OME's watch knows of it."""
+        stored = self._store(json.loads(json.dumps(raw)))
+        if watched:
+            self.owned.put(stored)
+        return stored
+
+    def loses(self, ref: ObjectRef) -> None:
+        """Somebody deletes an object, and the watch tells."""
+        self.objects.pop(ref, None)
+        self.owned.remove(ref)
+
+    def done(self) -> list[str]:
+        """The requests: what was done, and to what."""
+        return [f"{call[0]} {call[3 if call[0] == 'delete' else 1]}" for call in self.calls]
+
+    def at(self, what: str, then: Callable[[], None]) -> None:
+        """Let something happen when a request begins."""
+
+        async def before(_: str) -> None:
+            if self.done()[-1] == what:
+                self.before = None
+                then()
+
+        self.before = before
 
 
 def merged(target: Any, patch: Any) -> Any:

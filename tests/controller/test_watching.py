@@ -356,6 +356,42 @@ async def test_a_list_that_fails_is_told_and_tried_again(name: str) -> None:
 
 
 @in_loop
+async def test_a_list_that_goes_on_failing_is_no_hiccup() -> None:
+    down = problem(500, "InternalError", "down")
+    async with watching(down, down, down, page(version=1), Endless) as case:
+        await case.server.asked(5)
+        assert case.states == [
+            (State.STARTING, "down"),
+            (State.FAILING, "down"),
+            (State.SYNCED, ""),
+        ]
+        assert case.watcher.pauses == [1.0, 2.0, 4.0]
+
+
+def test_a_watch_that_is_cut_off_for_long_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """And its end, too; one or two failures are nothing to tell of."""
+
+    @in_loop
+    async def run() -> None:
+        down, end = problem(503, "ServiceUnavailable", "down"), Stream()
+        told = Stream(event("MODIFIED", item("a", 5)))
+        replies = [page(version=1), down, end, told, down, down, end, down, told, Endless]
+        async with watching(*replies) as case:
+            await case.server.asked(len(replies))
+            assert case.states == [(State.SYNCED, "")]
+
+    with caplog.at_level("INFO", "ome.controller.watch"):
+        run()
+    assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
+        (
+            "WARNING",
+            "cut off from deployments.apps, of which older states are known: the watch ended at once",
+        ),
+        ("INFO", "watching deployments.apps again"),
+    ]
+
+
+@in_loop
 async def test_what_is_not_served_does_not_exist() -> None:
     missing = problem(404, "NotFound", "the server could not find the requested resource")
     async with watching(

@@ -1,0 +1,262 @@
+"""Reconciling a service: what is written, told and raised, when something comes in between."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from ome.api import ApiObject, ObjectRef
+from ome.controller.client import ApiError, Unreachable
+from ome.controller.reconcile import Failed, ServiceReconciler, Waiting
+from ome.controller.telemetry import Metrics
+from ome.controller.workqueue import Urgency
+from ome.controller.world import World
+from ome.controller.writing import Writer
+from ome.engines.engines import Engines
+from ome.snapshot import EVERY_API
+from ome.testing.builders import runtime, service
+from tests.controller.conftest import WritingApi, in_loop
+
+Json = dict[str, Any]
+NOW = datetime(2026, 12, 2, 10, 0, 0, tzinfo=UTC)
+CHAT = ObjectRef("InferenceService", "demo", "chat")
+ENGINE = ObjectRef("Deployment", "demo", "chat-engine")
+FINALIZER = "inferenceservice.finalizers"
+
+
+class Case:
+    """A controller's insides with these objects, and an API server that has them too."""
+
+    def __init__(self, *objects: ApiObject) -> None:
+        self.api = WritingApi()
+        self.due: list[ObjectRef] = []
+        self.world = World(ome_namespace="ome", plugins=[], due=self._note)
+        self.world.owned = self.api.owned
+        self.world.set_served(EVERY_API)
+        api: Any = self.api
+        self.reconciler = ServiceReconciler(
+            api,
+            self.world,
+            Writer(api, self.world.owned, {}),
+            Engines([]),
+            metrics=Metrics(),
+            clock=lambda: NOW,
+        )
+        for each in objects:
+            self.put(each)
+
+    def _note(self, ref: ObjectRef, urgency: Urgency, wait: float = 0.0, /) -> None:
+        self.due.append(ref)
+
+    def put(self, item: ApiObject, **metadata: Any) -> None:
+        """Somebody writes an object, and the watch tells."""
+        raw: Json = json.loads(json.dumps(item.raw))
+        raw["metadata"] = {"uid": f"uid-{item.name}", **raw["metadata"], **metadata}
+        if known := self.api.objects.get(item.ref):
+            raw["status"] = known.get("status")
+        self.world.put(json.loads(json.dumps(self.api.has(raw, watched=False))))
+
+    async def reconcile(self) -> str:
+        return await self.reconciler.reconcile(CHAT)
+
+    @property
+    def status(self) -> Json:
+        found: Json = self.api.objects[CHAT].get("status") or {}
+        return found
+
+    def condition(self, kind: str) -> tuple[str, str, str] | None:
+        for each in self.status.get("conditions", ()):
+            if each["type"] == kind:
+                return each["status"], each.get("reason", ""), each.get("message", "")
+        return None
+
+    def events(self) -> list[tuple[str, int]]:
+        """Reasons and counts."""
+        return [
+            (raw["reason"], raw["count"])
+            for ref, raw in self.api.objects.items()
+            if ref.kind == "Event"
+        ]
+
+    def fail(self, verb: str, error: Exception, times: int = 1) -> None:
+        """Let requests of a verb fail."""
+        left = [error] * times
+
+        async def before(found: str) -> None:
+            if found == verb and left:
+                raise left.pop()
+
+        self.api.before = before
+
+
+@in_loop
+async def test_a_service_is_served_and_then_left_alone() -> None:
+    case = Case(runtime(), service())
+    assert await case.reconcile() == "ok"
+    assert ENGINE in case.api.objects
+    assert case.condition("WorkloadApplied") is None
+    assert case.status["components"]
+    case.api.calls.clear()
+    assert await case.reconcile() == "ok"
+    assert case.api.calls == []
+
+
+@in_loop
+async def test_a_refusal_has_a_status_at_once_and_no_objects() -> None:
+    case = Case(service())
+    assert await case.reconcile() == "held"
+    ready = case.condition("RuntimeReady")
+    assert ready is not None
+    assert ready[:2] == ("False", "RuntimeNotFound")
+    assert {call[0] for call in case.api.calls} == {"create", "patch"}
+    assert {ref.kind for ref in case.api.objects} == {"InferenceService", "Event"}
+
+
+@in_loop
+async def test_events_are_sent_once_though_the_status_has_to_be_written_again() -> None:
+    case = Case(service())
+    case.fail("patch", ApiError(409, "Conflict", "the object has been modified"), times=2)
+    for _ in range(2):
+        with pytest.raises(ApiError, match="modified"):
+            await case.reconcile()
+    assert await case.reconcile() == "held"
+    assert [count for _, count in case.events()] == [1] * len(case.events())
+    assert case.events()
+
+
+@in_loop
+async def test_a_status_that_is_refused_is_told_by_an_event() -> None:
+    case = Case(runtime(), service())
+    case.fail("patch", ApiError(422, "Invalid", "too long"))
+    with pytest.raises(ApiError, match="too long"):
+        await case.reconcile()
+    texts = [raw["message"] for ref, raw in case.api.objects.items() if ref.kind == "Event"]
+    assert 'Failed to update status for InferenceService "chat": too long' in texts
+
+
+@in_loop
+async def test_a_write_that_fails_is_told_and_tried_again() -> None:
+    case = Case(runtime(), service())
+    case.fail("apply", ApiError(422, "Invalid", "spec.x: no"))
+    with pytest.raises(Failed, match=r"spec\.x: no"):
+        await case.reconcile()
+    assert case.condition("WorkloadApplied") == ("False", "Invalid", "spec.x: no")
+    assert ("InternalError", 1) in case.events()
+    assert await case.reconcile() == "ok"
+    assert case.condition("WorkloadApplied") is None
+
+
+@in_loop
+async def test_what_a_namesake_has_left_is_told_and_waited_for() -> None:
+    case = Case(runtime(), service(metadata={"uid": "uid-old"}))
+    await case.reconcile()
+    case.world.remove(CHAT)
+    del case.api.objects[CHAT]
+    case.put(service())
+    for _ in range(2):
+        with pytest.raises(Waiting, match="belongs to a deleted InferenceService of this name"):
+            await case.reconcile()
+    applied = case.condition("WorkloadApplied")
+    assert applied is not None
+    assert applied[:2] == ("False", "WaitingForDeletion")
+    assert "InternalError" not in dict(case.events())
+    for ref in [
+        each for each in case.api.objects if each.kind not in ("InferenceService", "Event")
+    ]:
+        if case.api.owned.get(ref):
+            case.api.loses(ref)
+    assert await case.reconcile() == "ok"
+    assert case.condition("WorkloadApplied") is None
+
+
+FAULTS: dict[str, tuple[str, Exception]] = {
+    "no answer to a look": ("look", Unreachable("cut")),
+    "no answer to a write": ("apply", Unreachable("cut")),
+    "no answer to a status": ("patch", Unreachable("cut")),
+    "a conflict": ("patch", ApiError(409, "Conflict", "modified")),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+@in_loop
+async def test_what_is_interrupted_is_finished_the_next_time(name: str) -> None:
+    verb, error = FAULTS[name]
+    case, whole = (Case(runtime(), service()) for _ in range(2))
+    await whole.reconcile()
+    case.fail(verb, error)
+    with pytest.raises(type(error)):
+        await case.reconcile()
+    await case.reconcile()
+    assert set(case.api.objects) == set(whole.api.objects)
+    assert case.status == whole.status
+    assert case.events() == whole.events()
+
+
+@in_loop
+async def test_an_event_that_could_not_be_sent_is_sent_later() -> None:
+    case = Case(service())
+    case.fail("create", Unreachable("cut"))
+    with pytest.raises(Unreachable):
+        await case.reconcile()
+    assert (case.events(), case.status) == ([], {})
+    await case.reconcile()
+    assert case.events() == [("RuntimeNotFound", 1)]
+    await case.reconcile()
+    assert case.events() == [("RuntimeNotFound", 1)]
+
+
+@in_loop
+async def test_revisions_come_before_what_is_served_from_them() -> None:
+    case = Case(runtime(), service(runtime={"name": "rt", "autoSync": False}))
+    case.fail("create", ApiError(403, "Forbidden", "you may not create revisions"))
+    with pytest.raises(Failed, match="you may not create revisions"):
+        await case.reconcile()
+    assert ENGINE not in case.api.objects
+    assert case.condition("WorkloadApplied") == (
+        "False",
+        "Forbidden",
+        "you may not create revisions",
+    )
+    assert await case.reconcile() == "ok"
+    (revision,) = case.world.revisions()
+    assert case.status["pinnedRevisionName"] == revision.name
+    assert ENGINE in case.api.objects
+
+
+@in_loop
+async def test_a_service_that_is_gone() -> None:
+    case = Case(runtime())
+    assert (await case.reconcile(), case.api.calls) == ("gone", [])
+
+
+ENDING: dict[str, tuple[list[str], list[str]]] = {
+    "with upstream's finalizer": ([FINALIZER], ["patch"]),
+    "with it and another": (["x/y", FINALIZER], ["patch"]),
+    "with another": (["x/y"], []),
+}
+
+
+@pytest.mark.parametrize("name", ENDING)
+@in_loop
+async def test_a_service_that_ends(name: str) -> None:
+    finalizers, calls = ENDING[name]
+    case = Case(runtime())
+    patches: list[Any] = []
+
+    async def patch(*args: Any, **_: Any) -> Json:
+        patches.append(args[3])
+        return {}
+
+    setter: Callable[..., Awaitable[Json]] = patch
+    case.api.patch = setter  # type: ignore[method-assign]
+    case.put(service(), finalizers=finalizers, deletionTimestamp="2026-12-02T09:00:00Z")
+    assert await case.reconcile() == "gone"
+    at = f"/metadata/finalizers/{finalizers.index(FINALIZER) if calls else 0}"
+    assert patches == [
+        [{"op": "test", "path": at, "value": FINALIZER}, {"op": "remove", "path": at}]
+        for _ in calls
+    ]
