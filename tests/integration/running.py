@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from ome.engines.discovery import discover
 __all__ = ["Running", "running"]
 
 _WRITES = {"create", "update", "patch", "delete"}
+_METHODS = {"POST", "PUT", "PATCH", "DELETE"}
 PATIENCE = 60.0
 ANYWHERE = Address("127.0.0.1", 0)
 
@@ -29,6 +30,17 @@ class Running:
 
     controller: Controller
     loop: asyncio.AbstractEventLoop
+    sent: list[tuple[str, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        metrics = self.controller.metrics
+        count = metrics.request
+
+        def counted(method: str, url: str, code: str, seconds: float) -> None:
+            self.sent.append((method, url.partition("?")[0]))
+            count(method, url, code, seconds)
+
+        metrics.request = counted  # type: ignore[method-assign]
 
     def requests(self) -> dict[tuple[str, str], int]:
         """Requests so far by verb and resource, the Lease's left out."""
@@ -46,6 +58,12 @@ class Running:
     def writes(self) -> dict[tuple[str, str], int]:
         """Those of them that write."""
         return {key: count for key, count in self.requests().items() if key[0] in _WRITES}
+
+    def writes_in(self, namespace: str, kind: str = "") -> list[tuple[str, str]]:
+        """The writes so far in a namespace where nobody else's services come to their end, and of one
+        resource."""
+        place = f"/namespaces/{namespace}/{kind}"
+        return [each for each in self.sent if each[0] in _METHODS and place in each[1]]
 
     def value(self, name: str, **labels: str) -> float:
         """A metric's value, 0 when it was never set."""

@@ -130,9 +130,9 @@ def test_a_runtime_that_goes_and_comes_back(
     assert found["Ready"]["status"] == "True"
     assert events(kubectl, namespace, "chat", "RuntimeNotFound") == [text]
     ome_controller.settle()
-    before = ome_controller.writes()
+    before = ome_controller.writes_in(namespace)
     ome_controller.resync()
-    assert ome_controller.writes() == before
+    assert ome_controller.writes_in(namespace) == before
     assert deployment(kubectl, namespace, "chat-engine")["metadata"]["generation"] == at
     apply(kubectl, namespace, _with_image(name, "v2"))
     until(lambda: conditions(kubectl, namespace, "chat")["RuntimeReady"]["status"] == "True")

@@ -97,13 +97,11 @@ def test_a_user_who_scales(kubectl: Kubectl, namespace: str, ome_controller: Run
     """With class None OME counts: it sets its number again, once."""
     _start(kubectl, namespace, minReplicas=2, autoscaler=NONE)
     ome_controller.settle()
-    before = ome_controller.writes()
+    before = len(ome_controller.writes_in(namespace, "deployments"))
     kubectl("scale", "-n", namespace, "deployment/chat-engine", "--replicas=5")
     until(lambda: replicas(kubectl, namespace) == 2)
     ome_controller.settle()
-    after = ome_controller.writes()
-    changed = ("patch", "deployments")
-    assert after[changed] == before[changed] + 1
+    assert len(ome_controller.writes_in(namespace, "deployments")) == before + 1
 
 
 def test_a_user_who_restarts_labels_and_annotates(
@@ -112,7 +110,7 @@ def test_a_user_who_restarts_labels_and_annotates(
     _start(kubectl, namespace)
     ome_controller.settle()
     target = "deployment/chat-engine"
-    before = ome_controller.writes().get(("patch", "deployments"), 0)
+    before = ome_controller.writes_in(namespace, "deployments")
     kubectl("rollout", "restart", "-n", namespace, target)
     kubectl("rollout", "status", "-n", namespace, target, "--timeout=60s")
     kubectl("label", "-n", namespace, target, "team=a")
@@ -124,7 +122,7 @@ def test_a_user_who_restarts_labels_and_annotates(
     assert found["metadata"]["annotations"]["note"] == "mine"
     restarted = "kubectl.kubernetes.io/restartedAt"
     assert restarted in found["spec"]["template"]["metadata"]["annotations"]
-    assert ome_controller.writes().get(("patch", "deployments"), 0) == before
+    assert ome_controller.writes_in(namespace, "deployments") == before
 
 
 def test_what_somebody_changes_of_ours_is_set_again(
@@ -150,6 +148,6 @@ def test_what_somebody_changes_of_ours_is_set_again(
 
     until(restored)
     ome_controller.settle()
-    before = ome_controller.writes()
+    before = ome_controller.writes_in(namespace)
     ome_controller.resync()
-    assert ome_controller.writes() == before
+    assert ome_controller.writes_in(namespace) == before
