@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -19,7 +20,12 @@ from urllib.request import getproxies
 import aiohttp
 from kubernetes.aio.client.api_client import ApiClient
 from kubernetes.aio.client.configuration import Configuration
-from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
+from kubernetes.aio.config import (
+    ConfigException,
+    load_incluster_config,
+    load_kube_config,
+    refresh_token,
+)
 
 from ome.controller.resources import Resource
 from ome.controller.telemetry import Metrics
@@ -38,6 +44,8 @@ _METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=me
 _TIMEOUT: Final = 30.0
 _TRIES: Final = 4
 _LONGEST_WAIT: Final = 30.0
+_RENEW_AGAIN: Final = 10.0
+_log: Final = logging.getLogger("ome.controller.client")
 
 
 class ApiError(Exception):
@@ -104,6 +112,36 @@ class RateLimit:
             await self._sleep(-self._tokens / self._qps)
 
 
+class _Client(ApiClient):
+    """A client whose credentials are renewed while it is open, where a kubeconfig gets them from somewhere
+    else (an exec plugin, a cloud)."""
+
+    _renewing: asyncio.Task[None] | None = None
+
+    def keep_credentials(self, loader: Any) -> None:
+        """Renew what `loader` has loaded."""
+        self._renewing = asyncio.create_task(self._renew(loader))
+
+    async def _renew(self, loader: Any) -> None:
+        """The package looks each minute whether something has to be renewed; at once ends what needs
+        none."""
+        while True:
+            try:
+                renew: Any = refresh_token
+                await renew(loader, self.configuration)
+                return
+            except Exception as error:
+                _log.error(f"could not renew the credentials: {_cause(error)}")
+                await asyncio.sleep(_RENEW_AGAIN)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._renewing is not None:
+            self._renewing.cancel()
+            await asyncio.gather(self._renewing, return_exceptions=True)
+        await super().close()  # type: ignore[no-untyped-call]
+
+
 async def connect(kubeconfig: str | None = None, context: str | None = None) -> ApiClient:
     """A client by a kubeconfig file, or by the service account of the pod this runs in.
 
@@ -125,12 +163,16 @@ async def connect(kubeconfig: str | None = None, context: str | None = None) -> 
         raise ConfigException(f"{kubeconfig}: there is no such file")
     load: Any = load_kube_config
     try:
-        await load(config_file=kubeconfig, context=context, client_configuration=configuration)
+        loader = await load(
+            config_file=kubeconfig, context=context, client_configuration=configuration
+        )
         if not configuration.host.startswith(("https://", "http://")):
             raise ConfigException(
                 f'its server "{configuration.host}" is no https:// or http:// URL'
             )
-        return ApiClient(configuration)
+        client = _Client(configuration)
+        client.keep_credentials(loader)
+        return client
     except Exception as error:
         # The package lets through whatever a file's contents bring about.
         text = " ".join(f"{kubeconfig or 'kubeconfig'}: {_cause(error)}".split())
@@ -145,14 +187,14 @@ class Api:
         client: ApiClient,
         *,
         limit: RateLimit | None = None,
-        may_write: Callable[[], bool] = lambda: True,
+        time_to_write: Callable[[], float] | None = None,
         metrics: Metrics | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._client = client
         self._sleep = sleep
         self._limit = limit or RateLimit()
-        self._may_write = may_write
+        self._time_to_write = time_to_write or (lambda: _TIMEOUT)
         self._metrics = metrics or Metrics()
 
     async def get(self, resource: Resource, namespace: str, name: str) -> Json:
@@ -297,7 +339,8 @@ class Api:
         body: Any,
         timeout: aiohttp.ClientTimeout,
     ) -> aiohttp.ClientResponse:
-        """Send one request. The right to write is checked last, after everything that can take time."""
+        """Send one request. The right to write is checked last, after everything that can take time, and
+        bounds the time of the write itself."""
         client = self._client
         verb = "GET" if method == "WATCH" else method
         headers["User-Agent"] = MANAGER
@@ -305,8 +348,11 @@ class Api:
             await client.update_params_for_auth(headers, [], ["BearerToken"], url, verb, body)
         except (ConfigException, OSError) as error:
             raise Unreachable(f"no credentials: {_cause(error)}") from error
-        if verb != "GET" and not self._may_write():
-            raise NotLeading
+        if verb != "GET":
+            seconds = self._time_to_write()
+            if seconds <= 0.0:
+                raise NotLeading
+            timeout = aiohttp.ClientTimeout(total=min(seconds, _TIMEOUT))
         start = time.monotonic()
         code = "error"
         try:

@@ -63,11 +63,14 @@ class Collector:
         resource = BY_KIND["ControllerRevision"]
         namespace, name = self._world.ome_namespace, collected.revision
         fields = {"revision": name, "action": collected.action}
-        _log.info("collected a revision", extra={"fields": fields})
         if collected.action == "Delete":
+            if self._world.concerns.pinned_to(name):
+                return  # since it was decided
             await self._api.delete(resource, namespace, name, uid)
             self._world.remove_revision(ObjectRef(resource.kind, namespace, name))
+            _log.info("collected a revision", extra={"fields": fields})
             return
+        _log.info("collected a revision", extra={"fields": fields})
         since = None if collected.since is None else stamp(collected.since)
         patch = {"metadata": {"annotations": {ELIGIBLE_SINCE: since}}}
-        self._world.put_revision(await self._api.patch(resource, namespace, name, patch))
+        self._world.made_revision(await self._api.patch(resource, namespace, name, patch))

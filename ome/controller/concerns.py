@@ -8,8 +8,8 @@ or a runtime changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
 from ome.api import ClusterServingRuntime, InferenceService, ObjectRef
 from ome.resolution.dependents import Dependents
@@ -36,7 +36,11 @@ class Concerns:
     def put_service(self, service: InferenceService) -> None:
         """Take in a service, or what became of it."""
         self._dependents.put(service)
-        self._pin(service.ref, in_use((service,)))
+        self._pin(service.ref, in_use((service.raw,)))
+
+    def keep_pins(self, ref: ObjectRef, raw: Mapping[str, Any]) -> None:
+        """A service can't be read: the revisions that it seems to need stay in use until it is gone."""
+        self._pin(ref, in_use((raw,)))
 
     def remove_service(self, ref: ObjectRef) -> None:
         """Forget a service."""

@@ -38,6 +38,8 @@ __all__ = ["Controller"]
 _log: Final = logging.getLogger("ome.controller")
 
 _COLLECT_EVERY: Final = 60.0
+# Seconds for tasks that were cancelled to end.
+_CANCEL: Final = 2.0
 
 
 def _now() -> datetime:
@@ -56,20 +58,15 @@ class Controller:
         self._active = asyncio.Event()
         self._leads = False
         self._busy: set[asyncio.Task[None]] = set()
-        self._stopping = False
         plugins = [PluginVersion(each.name, each.version) for each in engines]
         self.world = World(ome_namespace=options.ome_namespace, plugins=plugins, due=self.queue.add)
         reading = Api(client, metrics=self.metrics)
         self._election = Election(
             reading, options.election_namespace, _identity(), times=options.times, changed=self._led
         )
-        may_write = self._election.may_write if options.leader_elect else lambda: True
-        self.api = Api(
-            client,
-            limit=RateLimit(options.qps, options.burst),
-            may_write=may_write,
-            metrics=self.metrics,
-        )
+        limit = RateLimit(options.qps, options.burst)
+        time_to_write = self._election.time_to_write if options.leader_elect else None
+        self.api = Api(client, limit=limit, time_to_write=time_to_write, metrics=self.metrics)
         self.feeds = Feeds(
             self.api,
             self.world,
@@ -132,13 +129,13 @@ class Controller:
         finally:
             for task in (*tasks, *workers, waiting):
                 task.cancel()
-            await asyncio.gather(*tasks, *workers, waiting, return_exceptions=True)
+            await asyncio.wait((*tasks, *workers, waiting), timeout=_CANCEL)
             if self._options.leader_elect:
                 await self._election.release()
 
     async def _drain(self, workers: list[asyncio.Task[None]]) -> None:
         """Let what has begun be finished, as long as there is time."""
-        self._stopping = True
+        self.queue.close()
         busy = [worker for worker in workers if worker in self._busy]
         _log.info("stopping", extra={"fields": {"unfinished": len(busy)}})
         if busy:
@@ -194,9 +191,10 @@ class Controller:
     async def _work(self) -> None:
         task = asyncio.current_task()
         assert task is not None
-        while not self._stopping:
+        while True:
             await self._active.wait()
-            ref = await self.queue.get()
+            if (ref := await self.queue.get()) is None:
+                return
             self._busy.add(task)
             try:
                 await self._reconcile(ref)
@@ -219,7 +217,7 @@ class Controller:
         except NotLeading:
             self.queue.add(ref, wait=1.0)
         except Waiting as wait:
-            self.queue.add(ref, wait=1.0)
+            fields.update(retry=self.queue.retry(ref))
             _log.info(f"waiting: {wait}", extra={"fields": fields})
         except ApiError as error:
             fields.update(retry=self.queue.retry(ref), status=error.status, reason=error.reason)

@@ -6,13 +6,14 @@ Source: OME "Troubleshoot an InferenceService" document (v1.3) for reasons; even
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from datetime import datetime
 from typing import Any, Final
 
 from ome.api import API_VERSION, ApiObject
 from ome.controller.client import Api, ApiError
-from ome.controller.resources import BY_KIND
+from ome.controller.resources import BY_KIND, Resource
 from ome.planning.conditions import stamp
 from ome.planning.plan import Event
 
@@ -30,7 +31,9 @@ async def send(api: Api, about: ApiObject, event: Event, now: datetime) -> None:
     Unreachable and NotLeading.
     """
     namespace = about.namespace or "default"
-    name = f"{about.name}.{event.digest}"
+    # Another object of the name has events of its own.
+    digest = hashlib.sha256(f"{about.uid}/{event.digest}".encode()).hexdigest()[:16]
+    name = f"{about.name}.{digest}"
     resource = BY_KIND["Event"]
     at = stamp(now)
     try:
@@ -39,13 +42,21 @@ async def send(api: Api, about: ApiObject, event: Event, now: datetime) -> None:
         except ApiError as error:
             if not error.is_conflict:
                 raise
-            found = await api.get(resource, namespace, name)
-            count = (found.get("count") or 1) + 1
-            patch = {"count": count, "lastTimestamp": at}
-            await api.patch(resource, namespace, name, patch)
+            await _count(api, resource, namespace, name, at)
     except ApiError as error:
         fields = {"object": str(about.ref), "reason": event.reason, "error": error.message}
         _log.warning("could not send an event", extra={"fields": fields})
+
+
+async def _count(api: Api, resource: Resource, namespace: str, name: str, at: str) -> None:
+    """Count an event up. One that has expired in between was told often enough."""
+    try:
+        found = await api.get(resource, namespace, name)
+        count = (found.get("count") or 1) + 1
+        await api.patch(resource, namespace, name, {"count": count, "lastTimestamp": at})
+    except ApiError as error:
+        if not error.is_missing:
+            raise
 
 
 def _body(about: ApiObject, event: Event, namespace: str, name: str, at: str) -> dict[str, Any]:

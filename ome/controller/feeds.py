@@ -85,6 +85,7 @@ class Feeds:
         self._world = world
         self._metrics = metrics
         self._changed = changed
+        world.seen = self._seen
         self._definitions = _Definitions(self._defined)
         self._config = ConfigFeed(world, config_changed)
         self._crds = self._watcher(
@@ -96,6 +97,10 @@ class Feeds:
         for resource, sink, selection in self._sources():
             self._watchers[resource.kind] = self._watcher(resource, sink, selection)
         self._states_changed()
+
+    def _seen(self, kind: str) -> int:
+        watcher = self._watchers.get(kind)
+        return watcher.version if watcher else 0
 
     def _sources(self) -> Iterator[tuple[Resource, _Sink, Selection]]:
         world = self._world
@@ -122,6 +127,7 @@ class Feeds:
             selection=selection,
             metrics=self._metrics,
             changed=self._states_changed,
+            can_be_missing=lambda: self._can_be_missing(resource),
         )
 
     @property
@@ -185,6 +191,13 @@ class Feeds:
             return True
         return resource.crd in self._definitions.names
 
+    def _can_be_missing(self, resource: Resource) -> bool:
+        """Whether a 404 can mean that a kind isn't served: only of one that isn't defined, as far as
+        that can be read. A proxy's 404 for another one must not make what is known vanish."""
+        if self._crds.state is State.FORBIDDEN:
+            return bool(resource.crd)
+        return not self._is_defined(resource)
+
     def _defined(self, name: str, exists: bool) -> None:
         """A definition came or went."""
         if not self._started:
@@ -200,19 +213,25 @@ class Feeds:
                 watcher.forget()
 
     def _states_changed(self) -> None:
-        before = set(self.unreadable)
+        before = self._world.unknown
         self.unreadable.clear()
         for resource in OWNED:
             watcher = self._watchers.get(resource.kind)
             if watcher is not None and not watcher.is_ready:
                 self.unreadable[resource.kind] = _why(watcher)
+        unknown = {
+            kind
+            for kind in ("Node", "Pod")
+            if (watcher := self._watchers.get(kind)) is not None and not watcher.is_ready
+        }
+        self._world.unknown = frozenset(unknown | self.unreadable.keys())
         served = {
             each
             for each in EVERY_API
             if (watcher := self._watchers.get(each.kind)) is not None and watcher.is_ready
         }
         self._world.set_served(frozenset(served))
-        if before - self.unreadable.keys():
+        if before - self._world.unknown:
             self._world.resync()
         self._changed()
 

@@ -22,6 +22,8 @@ from ome.controller.resources import BY_KIND
 
 __all__ = ["LEASE_NAME", "Election", "Times"]
 
+# Seconds for giving the Lease up at the end.
+_RELEASE: Final = 4.0
 LEASE_NAME: Final = "ome-controller-manager-leader-lock"
 _log: Final = logging.getLogger("ome.controller.leader")
 
@@ -76,9 +78,13 @@ class Election:
         self._seen: tuple[str, str] = ("", "")
         self._seen_at = 0.0
 
-    def may_write(self) -> bool:
-        """Whether a write may start now."""
-        return self._clock() < self._deadline
+    def time_to_write(self) -> float:
+        """Seconds that a write which starts now may take; 0 when none may start. Nobody else leads before
+        they are over."""
+        now = self._clock()
+        if now >= self._deadline:
+            return 0.0
+        return self._deadline - now + self._times.lease - self._times.renew
 
     async def run(self) -> None:
         """Lead whenever possible, until cancelled."""
@@ -86,9 +92,12 @@ class Election:
             began = self._clock()
             leads = False
             try:
-                leads = await asyncio.wait_for(self._try(), self._times.renew)
+                async with asyncio.timeout(self._times.renew):
+                    leads = await self._try()
             except ApiError as error:
-                _log.warning(f"could not renew the Lease: {error.message}")
+                # A conflict is another candidate, or somebody's hand: who holds the Lease shows next time.
+                level = logging.DEBUG if error.is_conflict else logging.WARNING
+                _log.log(level, f"could not renew the Lease: {error.message}")
             except (Unreachable, TimeoutError) as error:
                 _log.warning(f"could not renew the Lease: {str(error) or 'timed out'}")
             else:
@@ -115,12 +124,16 @@ class Election:
         if not led:
             return
         try:
+            await self._give_up()
+        except (ApiError, Unreachable, TimeoutError) as error:
+            _log.warning(f"could not release the Lease: {str(error) or 'timed out'}")
+
+    async def _give_up(self) -> None:
+        async with asyncio.timeout(_RELEASE):
             lease = await self._api.get(BY_KIND["Lease"], self._namespace, LEASE_NAME)
             if (lease.get("spec") or {}).get("holderIdentity") == self._identity:
                 lease["spec"] = {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}
                 await self._api.replace(BY_KIND["Lease"], self._namespace, LEASE_NAME, lease)
-        except (ApiError, Unreachable) as error:
-            _log.warning(f"could not release the Lease: {error}")
 
     async def _try(self) -> bool:
         """Take or renew the Lease if it is to be had. Raises ApiError and Unreachable."""
@@ -136,21 +149,13 @@ class Election:
                 "metadata": {"name": LEASE_NAME, "namespace": self._namespace},
                 "spec": self._spec({}),
             }
-            return await self._won(self._api.create(resource, self._namespace, lease))
+            await self._api.create(resource, self._namespace, lease)
+            return True
         spec = lease.get("spec") or {}
         if not self._is_free(spec):
             return False
         lease["spec"] = self._spec(spec)
-        return await self._won(self._api.replace(resource, self._namespace, LEASE_NAME, lease))
-
-    async def _won(self, write: Any) -> bool:
-        """Whether a write that only one can make is ours."""
-        try:
-            await write
-        except ApiError as error:
-            if error.is_conflict:
-                return False
-            raise
+        await self._api.replace(resource, self._namespace, LEASE_NAME, lease)
         return True
 
     def _is_free(self, spec: dict[str, Any]) -> bool:
@@ -176,7 +181,7 @@ class Election:
         }
 
     def _tell(self) -> None:
-        leads = self.may_write()
+        leads = self.time_to_write() > 0.0
         if leads != self._told:
             self._told = leads
             _log.info("leading" if leads else "no longer leading")

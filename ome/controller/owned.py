@@ -11,17 +11,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ome.api import InferenceService, ObjectRef
+from ome.api import API_VERSION, InferenceService, ObjectRef
 from ome.controller.client import MANAGER
 from ome.controller.resources import ref_of
 from ome.planning.live import Scaler, Workload, read_scaler, read_workload
 from ome.planning.metadata import SERVICE_LABEL
 
-__all__ = ["APPLIED_HASH", "Owned", "OwnedObjects", "covers", "desired_hash", "version_of"]
+__all__ = [
+    "APPLIED_HASH",
+    "Owned",
+    "OwnedObjects",
+    "controlling_service",
+    "covers",
+    "desired_hash",
+    "version_of",
+]
 
 Json = dict[str, Any]
 
@@ -29,6 +37,7 @@ APPLIED_HASH: Final = "ome.io/applied-hash"
 # What the API server fills into the keys of a list's items.
 _DEFAULTS: Final = {"protocol": "TCP"}
 _COMPONENT: Final = "component"
+_GROUP: Final = API_VERSION.partition("/")[0]
 _NOT_APPLIED: Final = frozenset({"apiVersion", "kind", "status"})
 _OWN_METADATA: Final = ("labels", "annotations", "ownerReferences")
 
@@ -37,7 +46,7 @@ _OWN_METADATA: Final = ("labels", "annotations", "ownerReferences")
 class Owned:
     """One object. `owner` is the uid of the service that controls it, `service` that service's name (""
     for neither); `holds` is the hash of what is known to hold, `fields` what our manager owns until that
-    is known. `state` changes when somebody changes what we render; a Deployment's count isn't in it."""
+    is known. `state` is what others have to say in a workload's spec, its count left out."""
 
     ref: ObjectRef
     uid: str
@@ -69,9 +78,13 @@ class Owned:
 
 
 class OwnedObjects:
-    """Every object that carries a service's label, by name and by owner."""
+    """Every object that carries a service's label, by name and by owner.
 
-    def __init__(self) -> None:
+    `seen` tells of a kind the version up to which the watch has told everything.
+    """
+
+    def __init__(self, seen: Callable[[str], int] = lambda kind: 0) -> None:
+        self._seen = seen
         self._objects: dict[ObjectRef, Owned] = {}
         self._of: dict[str, dict[ObjectRef, Owned]] = {}
 
@@ -109,12 +122,14 @@ class OwnedObjects:
             self._of.setdefault(new.owner, {})[new.ref] = new
         return new
 
-    def applied(self, raw: Json, wanted: str) -> Owned:
-        """Take in what the API server made of an apply: it holds."""
-        new = self.put(raw) or self._objects[ref_of(raw)]
+    def applied(self, raw: Json, wanted: str) -> None:
+        """Take in what the API server made of an apply: it holds, if it isn't gone again by now."""
+        ref = ref_of(raw)
+        if ref not in self._objects and version_of(raw) <= self._seen(ref.kind):
+            return
+        new = self.put(raw) or self._objects[ref]
         if new.applied == wanted:
             new.holds, new.fields = wanted, None
-        return new
 
     def remove(self, ref: ObjectRef, uid: str = "") -> Owned | None:
         """Forget an object, if it is still the one with this uid."""
@@ -138,7 +153,7 @@ def version_of(raw: Mapping[str, Any]) -> int:
     return int(raw["metadata"]["resourceVersion"])
 
 
-def desired_hash(desired: Json) -> str:
+def desired_hash(desired: Any) -> str:
     """16 hex digits that identify what is applied."""
     text = json.dumps(desired, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -147,7 +162,7 @@ def desired_hash(desired: Json) -> str:
 def _read(raw: Json) -> Owned:
     metadata = raw["metadata"]
     labels = metadata.get("labels") or {}
-    owner = _controller(metadata)
+    owner = controlling_service(metadata)
     fields = _our_fields(metadata)
     digest = desired_hash(fields)
     spec = raw.get("spec") or {}
@@ -165,18 +180,37 @@ def _read(raw: Json) -> Owned:
         fields=fields,
         owns_replicas="f:replicas" in fields.get("f:spec", {}),
         replicas=spec.get("replicas") if is_workload else None,
-        state=desired_hash({**spec, "replicas": None}) if is_workload else digest,
+        state=desired_hash(_of_others(metadata)) if is_workload else "",
         workload=read_workload(raw) if is_workload else None,
         scaler=read_scaler(raw) if kind in ("HorizontalPodAutoscaler", "ScaledObject") else None,
     )
 
 
-def _controller(metadata: Json) -> Json:
+def controlling_service(metadata: Json) -> Json:
+    """The reference to the InferenceService that controls an object; empty when there is none."""
     for reference in metadata.get("ownerReferences") or ():
-        if reference.get("controller") and reference.get("kind") == InferenceService.KIND:
+        group = str(reference.get("apiVersion", "")).rpartition("/")[0]
+        if (
+            reference.get("controller")
+            and reference.get("kind") == InferenceService.KIND
+            and group == _GROUP
+        ):
             found: Json = reference
             return found
     return {}
+
+
+def _of_others(metadata: Json) -> list[Any]:
+    """What other managers own of an object's spec, its count left out, and since when."""
+    found = []
+    for entry in metadata.get("managedFields") or ():
+        if entry.get("manager") == MANAGER and entry.get("operation") == "Apply":
+            continue
+        fields = dict((entry.get("fieldsV1") or {}).get("f:spec") or {})
+        fields.pop("f:replicas", None)
+        if fields:
+            found.append([entry.get("manager"), entry.get("time"), fields])
+    return found
 
 
 def _our_fields(metadata: Json) -> Json:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from ome.api import InferenceService, ObjectRef
+from ome.api import InferenceService, ObjectRef, Problem
 from ome.controller import events
 from ome.controller.client import Api, ApiError
 from ome.controller.patches import drop_finalizer, write_status
@@ -21,7 +21,7 @@ from ome.controller.world import World
 from ome.controller.writing import Failure, Outcome, Writer
 from ome.engines.engines import Engines
 from ome.planning.conditions import WORKLOAD_APPLIED
-from ome.planning.plan import Event, Hold, Plan
+from ome.planning.plan import Event, Plan
 from ome.planning.planner import plan
 from ome.planning.status import report_service
 from ome.resolution.selection import trigger_of
@@ -63,7 +63,7 @@ class ServiceReconciler:
         self._engines = engines
         self._metrics = metrics
         self._clock = clock
-        self._decided: dict[ObjectRef, str] = {}
+        self._decided: dict[ObjectRef, int] = {}
         # The events that were sent of a change, until the status that tells of it is written.
         self._sent: dict[ObjectRef, set[str]] = {}
 
@@ -85,14 +85,15 @@ class ServiceReconciler:
         looked_up: set[ObjectRef] = set()
         snapshot = self._world.snapshot(now, service, looked_up)
         decided = self._plan(snapshot, service)
-        held = any(isinstance(action, Hold) for action in decided.actions.values())
+        held = decided.is_held
         names_runtime = bool(((service.raw.get("spec") or {}).get("runtime") or {}).get("name"))
         self._world.concerns.planned(ref, looked_up, held=held, chooses=not names_runtime)
         self._tell(service, decided)
         failures = await self._effects(decided)
         if failures:
             # No status may name what isn't there.
-            outcome, decided = Outcome(failures), replace(decided, status={})
+            outcome = Outcome(failures, unreached=list(decided.actions))
+            decided = replace(decided, status={})
         else:
             outcome = await self._writer.carry_out(service, decided)
         if outcome.written:
@@ -114,7 +115,7 @@ class ServiceReconciler:
         """Revisions are written before anything that is served from them."""
         try:
             for raw in await self._writer.carry_out_effects(decided.effects):
-                self._world.put_revision(raw)
+                self._world.made_revision(raw)
         except ApiError as error:
             ref = ObjectRef("ControllerRevision", self._world.ome_namespace, "")
             return [Failure("runtime", ref, error.reason, error.message)]
@@ -124,6 +125,7 @@ class ServiceReconciler:
         self, service: InferenceService, decided: Plan, outcome: Outcome, now: datetime
     ) -> None:
         """Events and status. The status tells what is true after the writes."""
+        decided = decided.held_back(_not_brought_about(outcome))
         decided = replace(
             decided,
             conditions=(*decided.conditions, *_failure_conditions(outcome.failures)),
@@ -140,9 +142,10 @@ class ServiceReconciler:
         try:
             raw = await write_status(self._api, service, report.status)
         except ApiError as error:
-            if not error.is_conflict:
-                text = f'Failed to update status for InferenceService "{service.name}": {error.message}'
-                event = Event("Warning", "UpdateFailed", text)
+            text = f'Failed to update status for InferenceService "{service.name}": {error.message}'
+            event = Event("Warning", "UpdateFailed", text)
+            if not error.is_conflict and event.digest not in sent:
+                sent.add(event.digest)
                 await events.send(self._api, service, event, now)
             raise
         del self._sent[service.ref]
@@ -163,10 +166,10 @@ class ServiceReconciler:
         """One line for each decision that is another one than before."""
         refusals = list(decided.refusals())
         runtime = (decided.decision or {}).get("runtime", "")
-        text = "\n".join([runtime, *(f"{name}: {problem}" for name, problem in refusals)])
-        if self._decided.get(service.ref) == text:
+        told = hash((runtime, *((name, problem) for name, problem in refusals)))
+        if self._decided.get(service.ref) == told:
             return
-        self._decided[service.ref] = text
+        self._decided[service.ref] = told
         fields: Json = {"service": str(service.ref), "generation": service.generation}
         if decided.decision is not None:
             fields.update(runtime=runtime, selection=decided.decision["selection"])
@@ -174,9 +177,19 @@ class ServiceReconciler:
             _log.info("decided", extra={"fields": fields})
         for component, problem in refusals:
             name = "component" if decided.decision is not None else "held"
-            told = {**fields, name: component, "code": problem.code, "error": str(problem)}
+            more = {**fields, name: component, "code": problem.code, "error": str(problem)}
             message = "Failed to reconcile component" if decided.decision else "held"
-            _log.warning(message, extra={"fields": told})
+            _log.warning(message, extra={"fields": more})
+
+
+def _not_brought_about(outcome: Outcome) -> dict[str, Problem]:
+    """The components that are not as planned, each with what went wrong first."""
+    failures = outcome.failures
+    found = {each.component: each for each in reversed(failures)}
+    stopped = next((each for each in failures if each.stops), None)
+    if stopped is not None:
+        found |= dict.fromkeys(outcome.unreached, stopped)
+    return {name: Problem(each.reason, each.message, each.ref) for name, each in found.items()}
 
 
 def _failure_conditions(failures: Sequence[Failure]) -> tuple[Json, ...]:

@@ -16,6 +16,7 @@ from ome.controller.patches import drop_finalizer, write_status
 from ome.controller.world import World
 from ome.planning.conditions import stamp, timed
 from ome.planning.runtimes import report_runtime
+from ome.planning.stored import conditions_by_type
 from ome.scoring.accelerators import matches_node
 
 __all__ = ["ClassReporter", "RuntimeReporter"]
@@ -42,12 +43,15 @@ class RuntimeReporter:
         now = self._clock()
         report = report_runtime(self._world.snapshot(now), runtime)
         old = runtime.raw.get("status") or {}
-        status = {**report.status, "conditions": timed(report.status["conditions"], old, now)}
+        ours = {each["type"] for each in report.status["conditions"]}
+        kept = [each for kind, each in conditions_by_type(old).items() if kind not in ours]
+        conditions = timed([*report.status["conditions"], *kept], old, now)
+        status = {**old, **report.status, "conditions": conditions}
         changed = _without_times(old.get("conditions")) != _without_times(status["conditions"])
         if report.event is not None and changed:
             await events.send(self._api, runtime, report.event, now)
         if (raw := await write_status(self._api, runtime, status)) is not None:
-            self._world.put(raw)
+            self._world.wrote(raw)
         return "held" if report.event else "ok"
 
 
@@ -60,10 +64,12 @@ class ClassReporter:
         self._clock = clock
 
     async def reconcile(self, ref: ObjectRef) -> str:
-        """Report one class. Returns `ok` or `gone`."""
+        """Report one class. Returns `ok`, `held` while the nodes aren't known, or `gone`."""
         found = self._world.accelerator_class(ref.name)
         if found is None:
             return "gone"
+        if "Node" in self._world.unknown:
+            return "held"
         if found.metadata.deletion_timestamp is not None:
             await drop_finalizer(self._api, found, _CLASS_FINALIZER)
             return "gone"
@@ -74,7 +80,7 @@ class ClassReporter:
         at = stamp(self._clock())
         status = {**old, "nodes": nodes, "availableNodes": len(nodes), "lastUpdated": at}
         if (raw := await write_status(self._api, found, status)) is not None:
-            self._world.put(raw)
+            self._world.wrote(raw)
         return "ok"
 
     def _nodes(self, spec: Json) -> list[str]:

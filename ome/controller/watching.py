@@ -11,6 +11,7 @@ import asyncio
 import json
 import logging
 import random
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -30,8 +31,11 @@ _log: Final = logging.getLogger("ome.controller.watch")
 _PAGE: Final = 100
 _IDLE: Final = 150.0
 _SESSION: Final = (300, 600)
-# Failures in a row, at growing waits, that are no hiccup any more.
+# Failures in a row, at growing waits: no hiccup any more (some seconds), no outage any more (a minute).
 _LASTING: Final = 3
+_HOPELESS: Final = 8
+# A watch that ends sooner, and has told nothing, was no good.
+_TOO_SHORT: Final = 10.0
 
 
 class State(StrEnum):
@@ -94,8 +98,9 @@ class Backoff:
 class Watcher:
     """Keeps a sink up to date with one resource, for as long as `run` runs.
 
-    `changed` is called whenever `state` has changed. `is_ready` tells whether the sink has seen all there
-    is at least once.
+    `changed` is called whenever `state` or `problem` has changed. `is_ready` tells whether the sink has
+    seen all there is at least once. `can_be_missing` says whether a 404 means that the resource isn't
+    served; otherwise something in between has answered.
     """
 
     def __init__(
@@ -107,8 +112,10 @@ class Watcher:
         selection: Selection = Selection(),
         metrics: Metrics | None = None,
         changed: Callable[[], None] = lambda: None,
+        can_be_missing: Callable[[], bool] = lambda: True,
         idle: float = _IDLE,
         backoff: Backoff | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.resource = resource
         self.state = State.STARTING
@@ -119,9 +126,16 @@ class Watcher:
         self._selection = selection
         self._metrics = metrics or Metrics()
         self._changed = changed
+        self._can_be_missing = can_be_missing
+        self._clock = clock
         self._idle = idle
         self._backoff = backoff or Backoff(0.5, 30.0)
         self._version = ""
+
+    @property
+    def version(self) -> int:
+        """The version up to which the sink has been told everything; 0 before the first list."""
+        return int(self._version or 0)
 
     def forget(self) -> None:
         """The resource is no longer served: nothing of it exists."""
@@ -173,8 +187,8 @@ class Watcher:
         self._enter(State.SYNCED, "")
 
     async def _watch(self) -> None:
-        """One watch, until the server ends it; one that tells nothing at all was no good."""
-        told = False
+        """One watch, until the server ends it or it is cut."""
+        began, told = self._clock(), False
         query = {
             **self._selection.query(),
             "resourceVersion": self._version,
@@ -188,14 +202,19 @@ class Watcher:
             idle=self._idle,
             metadata_only=self._selection.metadata_only,
         ) as lines:
-            self._enter(State.SYNCED, "")
-            async for line in lines:
-                if not line.strip():
-                    continue
-                self._take(line)
-                self._told()
-                told = True
-        if not told:
+            if self.state is not State.SYNCED:
+                self._enter(State.SYNCED, "")
+            try:
+                async for line in lines:
+                    if line.strip():
+                        self._take(line)
+                        self._works()
+                        told = True
+            finally:
+                held = self._clock() - began >= _TOO_SHORT
+                if held:
+                    self._works()
+        if not told and not held:
             raise Unreachable("the watch ended at once")
 
     def _take(self, line: bytes) -> None:
@@ -224,7 +243,7 @@ class Watcher:
             await self._pause(self._backoff.next())
             return
         wait = max(error.retry_after, self._backoff.next())
-        if error.is_missing:
+        if error.is_missing and self._can_be_missing():
             self.forget()
             _log.warning("the API server doesn't serve a resource", extra=_fields(resource=name))
         elif error.is_forbidden:
@@ -234,21 +253,21 @@ class Watcher:
         await self._pause(wait)
 
     def _cut_off(self, problem: str) -> None:
-        """A request failed that may succeed the next time. Once it has failed for some seconds, that is
-        told."""
+        """A request failed that may succeed the next time. What is known stays known; that it may be old is
+        told once it lasts."""
         if not self.is_ready:
-            lasts = self._backoff.failures >= _LASTING
-            self._enter(State.FAILING if lasts else State.STARTING, problem)
-        elif self._backoff.failures == _LASTING:
-            text = f"cut off from {self.resource.full_name}, of which older states are known: {problem}"
-            _log.warning(text, extra=_fields(resource=self.resource.full_name))
+            hopeless = self._backoff.failures >= _HOPELESS
+            self._enter(State.FAILING if hopeless else State.STARTING, problem)
+        elif self._backoff.failures >= _LASTING:
+            self._enter(self.state, f"cut off, older states are known: {problem}")
 
-    def _told(self) -> None:
-        """The watch told something: it works."""
-        if self._backoff.failures >= _LASTING:
+    def _works(self) -> None:
+        """The watch told something, or held for a while."""
+        self._backoff.reset()
+        if self.problem:
             text = f"watching {self.resource.full_name} again"
             _log.info(text, extra=_fields(resource=self.resource.full_name))
-        self._backoff.reset()
+            self._enter(State.SYNCED, "")
 
     def _lose_all(self) -> None:
         for ref in list(self._sink.known()):

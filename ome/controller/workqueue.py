@@ -78,6 +78,7 @@ class WorkQueue(Generic[Key]):
         self._backoffs: dict[Key, Backoff] = {}
         self._entries = 0
         self._taken = 0
+        self._closed = False
         self._changed = asyncio.Event()
 
     def __len__(self) -> int:
@@ -126,20 +127,37 @@ class WorkQueue(Generic[Key]):
         """A key's waits after failures begin anew."""
         self._backoffs.pop(key, None)
 
-    async def get(self) -> Key:
-        """The next key, which is worked on until `done`."""
-        while True:
+    async def get(self) -> Key | None:
+        """The next key, which is worked on until `done`; None once the queue is closed."""
+        while not self._closed:
             self._ripen()
             key = self._next()
             if key is not None:
                 self._working.add(key)
                 return key
             self._changed.clear()
-            timeout = self._later[0][0] - self._clock() if self._later else None
-            try:
-                await asyncio.wait_for(self._changed.wait(), timeout)
-            except TimeoutError:
-                continue
+            await self._wait()
+        return None
+
+    async def _wait(self) -> None:
+        """Until something has changed, or something is due.
+
+        `asyncio.wait_for` isn't used: in Python 3.11 it can lose a cancellation.
+        """
+        timer = None
+        if self._later:
+            seconds = max(0.0, self._later[0][0] - self._clock())
+            timer = asyncio.get_running_loop().call_later(seconds, self._changed.set)
+        try:
+            await self._changed.wait()
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def close(self) -> None:
+        """Give out no more keys."""
+        self._closed = True
+        self._changed.set()
 
     def done(self, key: Key) -> None:
         """A key is no longer worked on."""

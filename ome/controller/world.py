@@ -7,7 +7,7 @@ whose plan or status can come out differently.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final, Protocol
 
@@ -33,6 +33,7 @@ from ome.controller.resources import ref_of
 from ome.controller.workqueue import Urgency
 from ome.merging.directives import own_spec
 from ome.planning.live import Live
+from ome.planning.metadata import EXTERNAL
 from ome.scoring.index import RuntimeIndex
 from ome.snapshot import (
     ApiKind,
@@ -90,7 +91,11 @@ class World:
         self.config = Config()
         self.config_problem: Problem | None = None
         self.has_config = False
-        self.owned = OwnedObjects()
+        # Of a kind, the version up to which its watch has told everything; and what isn't known of all that
+        # there is. Both are the feeds' to set.
+        self.seen: Callable[[str], int] = lambda kind: 0
+        self.unknown: frozenset[str] = frozenset()
+        self.owned = OwnedObjects(lambda kind: self.seen(kind))
         self.pods = Pods()
         self.nodes: dict[str, Json] = {}
         self.invalid: dict[ObjectRef, tuple[Problem, ...]] = {}
@@ -150,7 +155,7 @@ class World:
         `looked_up`."""
         live: dict[ObjectRef, str] = {}
         if service is not None:
-            live = {each.ref: each.state for each in self.owned.of(service.uid)}
+            live = {each.ref: each.state for each in self.owned.of(service.uid) if each.workload}
         contents: dict[type[ApiObject], View] = {
             kind: View(self._objects, kind, looked_up if kind in _LOOKED_UP else None)
             for kind in KINDS.values()
@@ -172,8 +177,9 @@ class World:
         owned = list(self.owned.of(service.uid))
         return Live(
             workloads={each.component: each.workload for each in owned if each.workload},
-            pods=self.pods.of(service.namespace, service.name),
+            pods=None if "Pod" in self.unknown else self.pods.of(service.namespace, service.name),
             scalers={each.component: each.scaler for each in owned if each.scaler},
+            front=any(each.component == EXTERNAL for each in owned),
         )
 
     # What changes: OME's own kinds.
@@ -190,7 +196,7 @@ class World:
         try:
             item = parse(raw)
         except InvalidObject as error:
-            self._refuse(ref, error.problems)
+            self._refuse(ref, raw, error.problems)
             return
         self.invalid.pop(ref, None)
         old = self._objects.get(ref)
@@ -209,13 +215,22 @@ class World:
             if isinstance(item, InferenceService):
                 self.concerns.put_service(item)
 
-    def _refuse(self, ref: ObjectRef, problems: tuple[Problem, ...]) -> None:
+    def made_revision(self, raw: Json) -> None:
+        """What the API server made of our own write of a revision, if it isn't gone again by now."""
+        is_known = raw["metadata"]["name"] in self._revisions
+        if is_known or version_of(raw) > self.seen("ControllerRevision"):
+            self.put_revision(raw)
+
+    def _refuse(self, ref: ObjectRef, raw: Json, problems: tuple[Problem, ...]) -> None:
         """An object that OME can't read: as if it weren't there, and told."""
         for problem in problems:
             fields = {"object": str(ref), "code": problem.code}
             _log.error(f"unreadable object: {problem}", extra={"fields": fields})
         self.remove(ref)
         self.invalid[ref] = problems
+        if ref.kind == InferenceService.KIND:
+            # It may have been readable, and will be again: its revisions stay.
+            self.concerns.keep_pins(ref, raw)
 
     def _take(self, item: ApiObject, old: ApiObject | None) -> None:
         if isinstance(item, InferenceService):
@@ -333,6 +348,8 @@ class World:
         if old is not None:
             kept = [each for each in self._revisions_of[old.of] if each is not old]
             self._revisions_of[old.of] = kept
+            if not kept:
+                del self._revisions_of[old.of]
             self._pinned_due(ref.name)
 
     def _pinned_due(self, revision: str) -> None:
@@ -353,9 +370,9 @@ class World:
 
     def counts(self) -> Iterator[tuple[str, int]]:
         """How many objects of each kind are known."""
-        counted: dict[str, int] = {}
+        counted = dict.fromkeys(KINDS, 0)
         for ref in self._objects:
-            counted[ref.kind] = counted.get(ref.kind, 0) + 1
+            counted[ref.kind] += 1
         yield from counted.items()
         yield "Owned", len(self.owned)
         yield "Pod", len(self.pods)

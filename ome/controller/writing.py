@@ -14,7 +14,13 @@ from typing import Any, Final
 
 from ome.api import InferenceService, ObjectRef
 from ome.controller.client import Api, ApiError
-from ome.controller.owned import APPLIED_HASH, Owned, OwnedObjects, desired_hash
+from ome.controller.owned import (
+    APPLIED_HASH,
+    Owned,
+    OwnedObjects,
+    controlling_service,
+    desired_hash,
+)
 from ome.controller.resources import BY_KIND, ref_of
 from ome.planning.metadata import EXTERNAL
 from ome.planning.plan import Apply, Plan, Remove
@@ -26,6 +32,10 @@ Json = dict[str, Any]
 # Owns a Deployment's count between us and an autoscaler, so that it isn't lost on the way.
 _REPLICAS_MANAGER: Final = "ome-controller-replicas"
 _INGRESS: Final = "ingress"
+# On an HPA: its target may have a ScaledObject too (KEDA's admission of ScaledObjects).
+_KEDA_MAY_TAKE: Final = "validations.keda.sh/hpa-ownership"
+# How the API server begins a conflict about who manages a field.
+_TAKEN: Final = "Apply failed with "
 
 # The words of an authorizer; a quota, a webhook or a namespace that ends forbids in other ones.
 _LACKS_RIGHT: Final = re.compile(r'User ".*" cannot ').search
@@ -51,10 +61,11 @@ class Failure:
 
 @dataclass(slots=True)
 class Outcome:
-    """What carrying out a plan came to."""
+    """What carrying out a plan came to. `unreached` are the components that came after what stopped it."""
 
     failures: list[Failure] = field(default_factory=list)
     written: list[str] = field(default_factory=list)
+    unreached: list[str] = field(default_factory=list)
 
 
 class Writer:
@@ -76,7 +87,8 @@ class Writer:
         found = await self._look(plan)
         for component, action in plan.actions.items():
             if any(failure.stops for failure in outcome.failures):
-                break
+                outcome.unreached.append(component)
+                continue
             keep: set[ObjectRef] = set()
             if isinstance(action, Apply):
                 keep = {ref_of(each) for each in action.objects}
@@ -165,16 +177,16 @@ class Writer:
             raise found
         ref = ref_of(desired)
         if found is not None:
-            owners = found["metadata"].get("ownerReferences") or ()
-            owner: Json = next((each for each in owners if each.get("controller")), {})
+            owner = controlling_service(found["metadata"])
             if owner.get("uid") != service.uid:
-                of = owner.get("name", "") if owner.get("kind") == service.KIND else ""
-                return _not_ours(service, component, ref, of)
-        body = _marked(desired, wanted)
+                return _not_ours(service, component, ref, owner.get("name", ""))
+        body = _marked(desired, wanted, found["metadata"]["uid"] if found else "")
+        if ref.kind == "ScaledObject":
+            await self._let_go(service, component)
         try:
             made = await self._api.apply(BY_KIND[ref.kind], body, force=found is not None)
         except ApiError as error:
-            if error.is_conflict and found is None:
+            if error.is_conflict and error.message.startswith(_TAKEN):
                 return _not_ours(service, component, ref, "")
             raise
         self._owned.applied(made, wanted)
@@ -191,6 +203,17 @@ class Writer:
             await self._hand_over_replicas(known)
         body = _marked(desired, wanted, known.uid)
         self._owned.applied(await self._api.apply(resource, body, force=True), wanted)
+
+    async def _let_go(self, service: InferenceService, component: str) -> None:
+        """Let KEDA's webhook take a ScaledObject although an HPA of ours still counts: it goes
+        afterwards, so that there is never none."""
+        for each in self._owned.of(service.uid):
+            if each.ref.kind == "HorizontalPodAutoscaler" and each.component == component:
+                metadata = {"uid": each.uid, "annotations": {_KEDA_MAY_TAKE: "false"}}
+                resource = BY_KIND[each.ref.kind]
+                await self._api.patch(
+                    resource, each.ref.namespace, each.ref.name, {"metadata": metadata}
+                )
 
     async def _hand_over_replicas(self, known: Owned) -> None:
         """Let another manager own the count before ours gives it up: a field that nobody owns falls back to

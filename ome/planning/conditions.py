@@ -48,6 +48,7 @@ _OWN: Final = frozenset(
         "RuntimeDrifted",
         _OVERLAYS,
         WORKLOAD_APPLIED,
+        "WorkloadLeft",
     }
 )
 _LONGEST_MESSAGE: Final = 1024
@@ -84,7 +85,7 @@ def conditions_of(
         kind = f"{name.capitalize()}Ready"
         found[kind] = {"type": kind, **_component(plan, name, live.workloads.get(name))}
     if _INGRESS not in found:
-        found[_INGRESS] = _ingress(plan, old.get(_INGRESS))
+        found[_INGRESS] = _ingress(plan, live, old.get(_INGRESS))
     if _RUNTIME not in found and _RUNTIME in old:
         found[_RUNTIME] = _runtime(plan, old[_RUNTIME])
     overlays = _overlays(service, plan, old.get(_OVERLAYS))
@@ -102,10 +103,14 @@ def _said(status: str, reason: str = "", message: str = "") -> Json:
 
 
 def _refused(plan: Plan, action: Hold) -> Json:
-    """What a refusal says, with the reason of its event where it has one. A long message is cut: the event
-    has all of it, and this one is copied to Ready."""
+    """What a refusal says, with the reason of its event where it has one that says something. A long
+    message is cut: the event has all of it, and this one is copied to Ready."""
     problem = action.problems[0]
-    reasons = (each.reason for each in plan.events if each.message == problem.message)
+    reasons = (
+        each.reason
+        for each in plan.events
+        if each.message == problem.message and each.reason != "InternalError"
+    )
     message = problem.message
     if len(message) > _LONGEST_MESSAGE:
         message = f"{message[:_LONGEST_MESSAGE]} …"
@@ -132,10 +137,10 @@ def _component(plan: Plan, name: str, workload: Workload | None) -> Json:
     return _said(available["status"], available.get("reason", ""), available.get("message", ""))
 
 
-def _ingress(plan: Plan, old: Json | None) -> Json:
-    """Where a plan says nothing about ingress something is refused: what runs stays as ready as it was,
-    and what never ran won't be."""
-    if old is not None and old["status"] == "True":
+def _ingress(plan: Plan, live: Live, old: Json | None) -> Json:
+    """Where a plan says nothing about ingress something is refused: what is there stays as ready as it was,
+    and what isn't won't be."""
+    if live.front and old is not None and old["status"] == "True":
         return dict(old)
     action = plan.actions.get("ingress")
     said = _refused(plan, action) if isinstance(action, Hold) else _said("Unknown")

@@ -121,11 +121,13 @@ class Scaler:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What runs for one service: workloads and autoscalers by component, and pods."""
+    """What runs for one service: workloads and autoscalers by component, and pods; None for pods that
+    aren't known. `front` says whether the Service named after the InferenceService is there."""
 
     workloads: Mapping[str, Workload] = field(default_factory=dict)
-    pods: tuple[PodFacts, ...] = ()
+    pods: tuple[PodFacts, ...] | None = ()
     scalers: Mapping[str, Scaler] = field(default_factory=dict)
+    front: bool = True
 
 
 def read_workload(raw: Any) -> Workload | None:

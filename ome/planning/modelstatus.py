@@ -19,16 +19,19 @@ Json = dict[str, Any]
 
 
 def model_status(
-    service: InferenceService, plan: Plan, live: Live, *, is_ready: bool
+    service: InferenceService, plan: Plan, live: Live, stored: Json, *, is_ready: bool
 ) -> Json | None:
     """What became of the model; None for a service without one, and where somebody else serves it.
 
     The engine's pods tell: pods that are on their way out or over don't count. The model is loaded once the
     service is ready and has pods. It failed to load when a container ended with an error: of any pod before
-    that, and of a pod with another template than those that serve after that.
+    that, and of a pod with another template than those that serve after that. While the pods aren't known,
+    what is stored stays.
     """
     if is_virtual(plan) or not (service.raw.get("spec") or {}).get("model"):
         return None
+    if live.pods is None:
+        return stored.get("modelStatus")
     pods = sorted(
         (each for each in live.pods if each.component == "engine" and each.counts),
         key=lambda pod: pod.name,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ome.api import ObjectRef, Problem
@@ -31,7 +31,7 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Leave what runs as it is; `problems` say why, the first one first."""
+    """Leave what runs as it is; `problems` say why, the first one first, if anything is wrong at all."""
 
     problems: tuple[Problem, ...]
 
@@ -117,6 +117,25 @@ class Plan:
     removals: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     autoscalers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     overlays: Overlays | None = None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether something is held back."""
+        return next(self.refusals(), None) is not None
+
+    def held_back(self, problems: Mapping[str, Problem]) -> Plan:
+        """The plan when these components couldn't be brought about after all: what was to be applied of
+        them is held, and nothing is said of ingress that hasn't come true."""
+        actions = {
+            name: Hold((problems[name],))
+            if name in problems and isinstance(action, Apply)
+            else action
+            for name, action in self.actions.items()
+        }
+        conditions = self.conditions
+        if "ingress" in problems:
+            conditions = tuple(each for each in conditions if each["type"] != "IngressReady")
+        return replace(self, actions=actions, conditions=conditions)
 
     def objects(self) -> Iterator[Json]:
         """The objects to apply, in order."""

@@ -17,6 +17,7 @@ from ome.engines.engines import Engines
 from ome.planning import objects
 from ome.planning.component import Component, build_component
 from ome.planning.context import COMPONENTS, ComponentRefused, ServiceContext
+from ome.planning.metadata import SERVICE_LABEL
 from ome.planning.modes import VIRTUAL
 from ome.planning.names import MAX_NAME
 from ome.planning.plan import Action, Apply, Event, Hold, Overlays, Plan, Provenance, Remove
@@ -47,7 +48,7 @@ def plan(
     With `provenance` the plan says for every leaf which layer set it; that costs several renders.
     """
     if declared_mode(service.annotations) == VIRTUAL:
-        return _virtual(service)
+        return _virtual(snapshot, service)
     try:
         _check_service(service)
         resolution = resolve(snapshot, service)
@@ -57,16 +58,39 @@ def plan(
     return _ServicePlan(context, provenance=provenance).run()
 
 
-def _virtual(service: InferenceService) -> Plan:
-    """VirtualDeployment: somebody else runs the workload, OME creates nothing."""
+def _virtual(snapshot: Snapshot, service: InferenceService) -> Plan:
+    """VirtualDeployment: somebody else runs the workload, OME creates nothing. What OME ran before goes on
+    running, as after every change of mode, and is told."""
     ready = {
         "type": "Ready",
         "status": "True",
         "reason": "VirtualDeployment",
         "message": "InferenceService is in VirtualDeployment mode",
     }
-    actions: dict[str, Action] = {name: Remove() for name in (*COMPONENTS, _INGRESS)}
-    return Plan(service.ref, actions, conditions=(ready, *_drift_conditions(service, None)))
+    actions: dict[str, Action] = dict.fromkeys((*COMPONENTS, _INGRESS), Hold(()))
+    conditions = (ready, *_left(snapshot, service), *_drift_conditions(service, None))
+    return Plan(service.ref, actions, conditions=conditions)
+
+
+def _left(snapshot: Snapshot, service: InferenceService) -> tuple[Json, ...]:
+    """`WorkloadLeft`, while something runs that the service's mode wouldn't make."""
+    names = sorted(ref.name for ref in snapshot.live if ref.namespace == service.namespace)
+    if not names:
+        return ()
+    command = (
+        f"kubectl delete deployments,services,hpa,pdb -n {service.namespace} "
+        f"-l {SERVICE_LABEL}={service.name}"
+    )
+    text = f"{', '.join(names)} of an earlier deployment mode still runs; remove it with: {command}"
+    return (
+        {
+            "type": "WorkloadLeft",
+            "status": "True",
+            "severity": "Info",
+            "reason": "DeploymentModeChanged",
+            "message": text,
+        },
+    )
 
 
 def _check_service(service: InferenceService) -> None:

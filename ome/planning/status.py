@@ -64,8 +64,8 @@ def report_service(
     chosen: Json = {"components": _components(service, plan, live, config, stored)}
     chosen |= _selection(service, plan, stored)
     chosen |= _overlays(service, plan, stored)
-    chosen |= _address(service, plan, config, stored)
-    chosen["modelStatus"] = model_status(service, plan, live, is_ready=is_ready)
+    chosen |= _address(service, plan, live, config, stored)
+    chosen["modelStatus"] = model_status(service, plan, live, stored, is_ready=is_ready)
     chosen[REPORTED] = sorted({event.digest for event in plan.events})
     for field, value in chosen.items():
         status.pop(field, None)
@@ -113,7 +113,9 @@ def _overlays(service: InferenceService, plan: Plan, stored: Json) -> Json:
     return {"mountedOverlays": list(plan.overlays.mounted)}
 
 
-def _address(service: InferenceService, plan: Plan, config: Config, stored: Json) -> Json:
+def _address(
+    service: InferenceService, plan: Plan, live: Live, config: Config, stored: Json
+) -> Json:
     """Where requests go: the Service in front. While it is held it stays, and so does its address."""
     action = plan.actions.get("ingress")
     if is_virtual(plan):
@@ -121,7 +123,7 @@ def _address(service: InferenceService, plan: Plan, config: Config, stored: Json
     elif isinstance(action, Apply):
         port = action.objects[0]["spec"]["ports"][0]["port"]
         url = f"{_in_cluster(service, config)}:{port}"
-    elif isinstance(action, Remove):
+    elif isinstance(action, Remove) or not live.front:
         return {"url": None, "address": None}
     else:
         return {"url": stored.get("url"), "address": stored.get("address")}

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from ome.api import InferenceService
 from ome.snapshot import Effective, Revision
 
 __all__ = [
@@ -76,16 +75,19 @@ def revision_object(name: str, live: Effective, ome_namespace: str) -> dict[str,
     }
 
 
-def in_use(services: Iterable[InferenceService]) -> frozenset[str]:
+def in_use(services: Iterable[Json]) -> frozenset[str]:
     """The names of the revisions that services name or are pinned to, whether or not they follow them
-    at the moment: none of them may be deleted."""
+    at the moment: none of them may be deleted. Services are raw, and may be unreadable otherwise."""
     found: set[str] = set()
     for service in services:
-        reference = (service.raw.get("spec") or {}).get("runtime") or {}
-        status = service.raw.get("status")
-        pinned = status.get("pinnedRevisionName") if isinstance(status, Mapping) else None
-        found.update(name for name in (reference.get("revision"), pinned) if name)
+        spec, status = _mapping(service.get("spec")), _mapping(service.get("status"))
+        names = (_mapping(spec.get("runtime")).get("revision"), status.get("pinnedRevisionName"))
+        found.update(name for name in names if isinstance(name, str) and name)
     return frozenset(found)
+
+
+def _mapping(value: Any) -> Json:
+    return value if isinstance(value, Mapping) else {}
 
 
 @dataclass(frozen=True, slots=True)

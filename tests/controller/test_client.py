@@ -103,7 +103,7 @@ async def test_nothing_is_written_without_leading(name: str) -> None:
     write, _ = WRITES[name]
     async with api_server(Reply(OBJECT)) as (server, client):
         metrics = Metrics()
-        api = Api(client, may_write=lambda: False, metrics=metrics)
+        api = Api(client, time_to_write=lambda: 0.0, metrics=metrics)
         with pytest.raises(NotLeading):
             await write(api)
         assert server.requests == []
@@ -121,7 +121,7 @@ async def test_a_write_that_waited_is_not_sent_after_the_deadline() -> None:
         leads = False
 
     async with api_server(problem(429, "TooManyRequests", "later")) as (server, client):
-        api = Api(client, may_write=lambda: leads, sleep=sleep)
+        api = Api(client, time_to_write=lambda: 30.0 if leads else 0.0, sleep=sleep)
         with pytest.raises(NotLeading):
             await api.create(DEPLOYMENT, "demo", OBJECT)
         assert len(server.requests) == 1

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from ome.api import ObjectRef
 from ome.controller import events
 from ome.controller.client import ApiError, Unreachable
 from ome.planning.plan import Event
@@ -26,7 +25,8 @@ async def test_a_new_event() -> None:
     api: Any = server
     await events.send(api, ABOUT, EVENT, NOW)
     ((ref, raw),) = server.objects.items()
-    assert ref == ObjectRef("Event", "demo", f"chat.{EVENT.digest}")
+    assert (ref.kind, ref.namespace) == ("Event", "demo")
+    assert ref.name.startswith("chat.")
     assert (raw["type"], raw["reason"], raw["message"]) == ("Warning", "InternalError", "it broke")
     assert raw["involvedObject"] == {
         "apiVersion": "ome.io/v1beta1",
@@ -56,6 +56,31 @@ async def test_one_that_was_sent_before_is_counted() -> None:
         "2026-12-02T10:00:00Z",
         "2026-12-02T10:05:00Z",
     )
+
+
+@in_loop
+async def test_an_object_made_anew_has_events_of_its_own() -> None:
+    server = FakeApi()
+    api: Any = server
+    await events.send(api, ABOUT, EVENT, NOW)
+    await events.send(api, service(metadata={"uid": "u2"}), EVENT, NOW)
+    found = [(raw["involvedObject"]["uid"], raw["count"]) for raw in server.objects.values()]
+    assert found == [("u1", 1), ("u2", 1)]
+
+
+@in_loop
+async def test_one_that_expires_while_it_is_counted() -> None:
+    server = FakeApi()
+    api: Any = server
+    await events.send(api, ABOUT, EVENT, NOW)
+
+    async def expire(verb: str) -> None:
+        if verb == "get":
+            server.objects.clear()
+
+    server.before = expire
+    await events.send(api, ABOUT, EVENT, LATER)
+    assert server.objects == {}
 
 
 @in_loop

@@ -108,11 +108,17 @@ CASES: dict[str, tuple[dict[str, ApiError], bool, list[str], dict[str, str]]] = 
         ["clusterservingruntimes.ome.io: you may not"],
         {},
     ),
-    "a kind of OME's that isn't served": (
+    "a kind of OME's that a proxy knows nothing of": (
         {"BaseModel": MISSING},
-        True,
-        ["basemodels.ome.io: not served; install the CustomResourceDefinitions (ome crds)"],
+        False,
+        ["basemodels.ome.io: not found"],
         {},
+    ),
+    "a kind of every cluster's that a proxy knows nothing of": (
+        {"Deployment": MISSING},
+        False,
+        ["deployments.apps: not found"],
+        {"Deployment": "deployments.apps can't be read: not found"},
     ),
     "definitions, forbidden": (
         {"CustomResourceDefinition": FORBIDDEN},
@@ -135,6 +141,22 @@ async def test_what_is_enough(name: str) -> None:
             assert (made.problems(), made.is_synced) == (problems, enough)
             found = {kind: why for kind, why in made.unreadable.items() if kind not in OPTIONAL}
             assert found == unreadable
+
+
+@in_loop
+async def test_a_kind_that_is_not_defined_does_not_exist() -> None:
+    defined = [each for each in OURS if each != "basemodels.ome.io"]
+    told = "basemodels.ome.io: not served; install the CustomResourceDefinitions (ome crds)"
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        async with feeds(Lists(defined, {"BaseModel": MISSING}), monkeypatch) as made:
+            await until(lambda: made.is_synced)
+            assert made.problems() == [told]
+        # The same where definitions can't be read.
+        failing = {"BaseModel": MISSING, "CustomResourceDefinition": FORBIDDEN}
+        async with feeds(Lists([], failing), monkeypatch) as made:
+            await until(lambda: made.is_synced)
+            crds = "customresourcedefinitions.apiextensions.k8s.io: you may not"
+            assert made.problems() == [crds, told]
 
 
 @in_loop

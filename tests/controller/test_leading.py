@@ -155,14 +155,14 @@ async def test_takes_a_lease_that_nobody_has_and_renews_it() -> None:
     async with stage() as on:
         one = on.candidate("one")
         await on.time.advance(0.0)
-        assert one.election.may_write()
+        assert one.election.time_to_write() > 0
         assert one.told == [True]
         first = dict(on.spec)
         assert (first["holderIdentity"], first["leaseDurationSeconds"]) == ("one", 15)
         assert first["acquireTime"] == first["renewTime"]
         assert first["leaseTransitions"] == 0
         await on.time.advance(60.0)
-        assert one.election.may_write()
+        assert one.election.time_to_write() > 0
         assert one.told == [True]
         assert on.spec["acquireTime"] == first["acquireTime"]
         assert on.spec["renewTime"] > first["renewTime"]
@@ -178,14 +178,14 @@ async def test_writes_until_ten_seconds_after_the_last_renewal_began() -> None:
         await on.time.advance(0.0)
         one.link.down = True
         await on.time.advance(9.9)
-        assert one.election.may_write()
+        assert one.election.time_to_write() > 0
         assert one.told == [True]
         await on.time.advance(0.1)
-        assert not one.election.may_write()
+        assert one.election.time_to_write() == 0
         assert one.told == [True, False]
         one.link.down = False
         await on.time.advance(2.0)
-        assert one.election.may_write()
+        assert one.election.time_to_write() > 0
         assert one.told == [True, False, True]
         assert on.spec["leaseTransitions"] == 0
 
@@ -197,12 +197,12 @@ async def test_a_slow_renewal_counts_from_when_it_began() -> None:
         one.link.latency = 1.5
         await on.time.advance(7.0)
         # A get and a create, 1.5 s to and fro each: told at 6 s, good until 10 s.
-        assert one.election.may_write()
+        assert one.election.time_to_write() > 0
         one.link.down = True
         await on.time.advance(2.9)
-        assert one.election.may_write()
+        assert one.election.time_to_write() > 0
         await on.time.advance(0.2)
-        assert not one.election.may_write()
+        assert one.election.time_to_write() == 0
 
 
 # What the other's renewTime says plays no part.
@@ -216,10 +216,10 @@ async def test_takes_over_only_what_stays_unchanged_for_its_duration(renewed: st
         on.hold("other", leaseDurationSeconds=20, renewTime=renewed, leaseTransitions=6)
         one = on.candidate("one")
         await on.time.advance(20.0)
-        assert not one.election.may_write()
+        assert one.election.time_to_write() == 0
         assert on.spec["holderIdentity"] == "other"
         await on.time.advance(2.0)
-        assert one.election.may_write()
+        assert one.election.time_to_write() > 0
         assert (on.spec["holderIdentity"], on.spec["leaseTransitions"]) == ("one", 7)
         assert on.spec["leaseDurationSeconds"] == 15
 
@@ -272,7 +272,7 @@ async def test_loses_a_lease_that_somebody_else_has() -> None:
         await on.time.advance(0.0)
         on.hold("other", renewTime="now")
         await on.time.advance(2.0)
-        assert not one.election.may_write()
+        assert one.election.time_to_write() == 0
         assert one.told == [True, False]
 
 
@@ -350,7 +350,7 @@ async def test_gives_the_lease_up() -> None:
         leader, other = (one, two) if one.told else (two, one)
         await leader.stop()
         await leader.election.release()
-        assert not leader.election.may_write()
+        assert leader.election.time_to_write() == 0
         assert leader.told == [True, False]
         assert (on.spec["holderIdentity"], on.spec["leaseDurationSeconds"]) == ("", 1)
         await on.time.advance(2.0)
@@ -450,12 +450,21 @@ def test_never_two_that_may_write(story: list[tuple[int, str, float]]) -> None:
             for name in ("one", "two"):
                 on.candidate(name, times)
 
+            # Until when a write of each may be under way.
+            until = dict.fromkeys(range(2), 0.0)
+
             def check() -> None:
-                assert [each.election.may_write() for each in on.candidates].count(True) <= 1
+                left = [each.election.time_to_write() for each in on.candidates]
+                for who, seconds in enumerate(left):
+                    if seconds > 0:
+                        assert on.time.now >= until[1 - who]
+                        until[who] = on.time.now + seconds
 
             on.time.check = check
             for who, what, seconds in story:
                 await happen(on.candidates[who], what)
+                if what in ("stop", "kill"):
+                    until[who] = 0.0
                 await on.time.advance(seconds)
             # Whatever happened, in the end one leads.
             for each in on.candidates:
@@ -463,7 +472,7 @@ def test_never_two_that_may_write(story: list[tuple[int, str, float]]) -> None:
                 await happen(each, "fast")
                 await happen(each, "start")
             await on.time.advance(20.0)
-            leads = [each.election.may_write() for each in on.candidates]
+            leads = [each.election.time_to_write() > 0 for each in on.candidates]
             assert leads.count(True) == 1
             assert [each.told[-1:] == [True] for each in on.candidates] == leads
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
@@ -104,7 +106,11 @@ class Case:
 
 @asynccontextmanager
 async def watching(
-    *answers: Reply | Stream, selection: Selection | None = None, idle: float = 60.0
+    *answers: Reply | Stream,
+    selection: Selection | None = None,
+    idle: float = 60.0,
+    seconds: Iterable[float] | None = None,
+    can_be_missing: bool = True,
 ) -> AsyncIterator[Case]:
     """A watcher that runs against these answers."""
     async with api_server(*answers) as (server, client):
@@ -119,6 +125,8 @@ async def watching(
             changed=lambda: states.append((watcher.state, watcher.problem)),
             idle=idle,
             backoff=Doubling(),
+            can_be_missing=lambda: can_be_missing,
+            clock=time.monotonic if seconds is None else partial(next, iter(seconds)),
         )
         watcher.pauses = []
         case = Case(server, store, watcher, metrics, states)
@@ -358,37 +366,61 @@ async def test_a_list_that_fails_is_told_and_tried_again(name: str) -> None:
 @in_loop
 async def test_a_list_that_goes_on_failing_is_no_hiccup() -> None:
     down = problem(500, "InternalError", "down")
-    async with watching(down, down, down, page(version=1), Endless) as case:
-        await case.server.asked(5)
+    async with watching(*[down] * 8, page(version=1), Endless) as case:
+        await case.server.asked(10)
         assert case.states == [
             (State.STARTING, "down"),
             (State.FAILING, "down"),
             (State.SYNCED, ""),
         ]
-        assert case.watcher.pauses == [1.0, 2.0, 4.0]
+        assert case.watcher.pauses == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]
 
 
-def test_a_watch_that_is_cut_off_for_long_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_watch_that_is_cut_off_for_long_is_told(caplog: pytest.LogCaptureFixture) -> None:
     """And its end, too; one or two failures are nothing to tell of."""
+    cut_off = "cut off, older states are known: "
 
     @in_loop
     async def run() -> None:
         down, end = problem(503, "ServiceUnavailable", "down"), Stream()
         told = Stream(event("MODIFIED", item("a", 5)))
-        replies = [page(version=1), down, end, told, down, down, end, down, told, Endless]
+        replies = [page(version=1), down, end, told, end, down, down, down, told, Endless]
         async with watching(*replies) as case:
             await case.server.asked(len(replies))
-            assert case.states == [(State.SYNCED, "")]
+            assert case.states == [
+                (State.SYNCED, ""),
+                (State.SYNCED, f"{cut_off}down"),
+                (State.SYNCED, ""),
+            ]
 
     with caplog.at_level("INFO", "ome.controller.watch"):
         run()
     assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
-        (
-            "WARNING",
-            "cut off from deployments.apps, of which older states are known: the watch ended at once",
-        ),
+        ("ERROR", f"cannot watch deployments.apps: {cut_off}down"),
         ("INFO", "watching deployments.apps again"),
     ]
+
+
+@in_loop
+async def test_a_watch_that_held_for_a_while_was_good_though_it_told_nothing() -> None:
+    """As where a proxy ends what is idle for a while."""
+    end = Stream()
+    async with watching(
+        page(version=1), end, end, end, Endless, seconds=[0, 5, 0, 15, 0, 5, 0, 0]
+    ) as case:
+        await case.server.asked(5)
+        assert case.watcher.pauses == [1.0, 1.0]
+
+
+@in_loop
+async def test_a_404_of_what_must_be_there_is_a_cut() -> None:
+    missing = problem(404, "NotFound", "no such page")
+    async with watching(
+        page(item("a", 3), version=10), missing, Endless, can_be_missing=False
+    ) as case:
+        await case.server.asked(3)
+        assert (case.store.names(), case.watcher.is_ready) == (["a"], True)
+        assert case.watches() == ["10", "10"]
 
 
 @in_loop

@@ -39,7 +39,8 @@ def stored(item: ApiObject | Json, version: int, uid: str = "", **metadata: Any)
     return raw
 
 
-def deployment(version: int, owner: str = "chat", **spec: Any) -> Json:
+def deployment(version: int, owner: str = "chat", by: str = "", **spec: Any) -> Json:
+    fields = {"f:spec": {f"f:{key}": {} for key in spec}}
     return {
         "kind": "Deployment",
         "metadata": {
@@ -48,8 +49,10 @@ def deployment(version: int, owner: str = "chat", **spec: Any) -> Json:
             "uid": "d1",
             "resourceVersion": str(version),
             "labels": PODS_LABELS,
+            "managedFields": [{"manager": by, "operation": "Update", "fieldsV1": fields}],
             "ownerReferences": [
                 {
+                    "apiVersion": "ome.io/v1beta1",
                     "kind": "InferenceService",
                     "name": owner,
                     "uid": f"uid-{owner}",
@@ -246,7 +249,7 @@ DUE: dict[str, tuple[Change, set[tuple[str, Urgency]]]] = {
     ),
     "a class is gone": (lambda w: w.remove(CLASS), THE_CLASS | services(CHANGE, "chat")),
     "an owned object": (
-        lambda w: w.put_owned(deployment(6, paused=True)),
+        lambda w: w.put_owned(deployment(6, by="kubectl", paused=True)),
         services(SOON, "chat"),
     ),
     "an owned object, as it was but for what is written of it": (
@@ -393,6 +396,7 @@ def test_what_is_known() -> None:
     assert dict(world.counts()) == {
         "ClusterServingRuntime": 2,
         "ServingRuntime": 1,
+        "BaseModel": 0,
         "ClusterBaseModel": 1,
         "AcceleratorClass": 1,
         "InferenceService": 5,

@@ -21,20 +21,24 @@ CHAT = ObjectRef("InferenceService", "demo", "chat")
 ENGINE = ObjectRef("Deployment", "demo", "chat-engine")
 ROUTER = ObjectRef("Deployment", "demo", "chat-router")
 HPA = ObjectRef("HorizontalPodAutoscaler", "demo", "chat-engine")
-API_VERSIONS = {"Deployment": "apps/v1", "HorizontalPodAutoscaler": "autoscaling/v2"}
+OWNER = {
+    "apiVersion": "ome.io/v1beta1",
+    "kind": "InferenceService",
+    "name": "chat",
+    "uid": "uid-chat",
+    "controller": True,
+}
+API_VERSIONS = {
+    "Deployment": "apps/v1",
+    "HorizontalPodAutoscaler": "autoscaling/v2",
+    "ScaledObject": "keda.sh/v1alpha1",
+}
 
 
 def desired(
     ref: ObjectRef, component: str = "engine", owner: str = "uid-chat", **spec: Any
 ) -> Json:
     """An object of the service, as a plan has it."""
-    owned_by = {
-        "apiVersion": "ome.io/v1beta1",
-        "kind": "InferenceService",
-        "name": "chat",
-        "uid": owner,
-        "controller": True,
-    }
     return {
         "apiVersion": API_VERSIONS[ref.kind],
         "kind": ref.kind,
@@ -42,7 +46,7 @@ def desired(
             "name": ref.name,
             "namespace": ref.namespace,
             "labels": {"ome.io/inferenceservice": "chat", "component": component},
-            "ownerReferences": [owned_by],
+            "ownerReferences": [{**OWNER, "uid": owner}],
         },
         "spec": spec or {"paused": False},
     }
@@ -139,18 +143,28 @@ async def test_what_is_known_is_older_than_what_is() -> None:
 
 NOT_OURS = {
     "of nobody": [],
+    "of KServe": [
+        {
+            "apiVersion": "serving.kserve.io/v1beta1",
+            "kind": "InferenceService",
+            "name": "chat",
+            "uid": "x",
+            "controller": True,
+        }
+    ],
     "of somebody else": [{"kind": "Other", "name": "chat", "uid": "x", "controller": True}],
     "of another service": [
-        {"kind": "InferenceService", "name": "talk", "uid": "x", "controller": True}
+        {**OWNER, "name": "talk", "uid": "x"},
     ],
     "of ours, which doesn't control it": [
-        {"kind": "InferenceService", "name": "chat", "uid": "uid-chat"}
+        {**OWNER, "controller": False},
     ],
 }
 LEFT = (
     'Deployment "chat-engine" in namespace demo is not controlled by expected owner '
     "InferenceService/demo/chat; it is left as it is: rename or delete it, or rename the InferenceService"
 )
+TAKEN = 'Apply failed with 1 conflict: conflict with "kubectl" using apps/v1: .spec.replicas'
 GONE_SOON = (
     'Deployment "chat-engine" in namespace demo belongs to a deleted InferenceService of this name and is '
     "not gone yet; OME goes on when it is"
@@ -188,10 +202,19 @@ async def test_what_a_deleted_namesake_has_left_is_waited_for(watched: bool) -> 
 @in_loop
 async def test_what_appears_between_looking_and_applying() -> None:
     server = WritingApi()
-    server.at(f"apply {ENGINE}", refusal(409, "Conflict", "conflict with another manager"))
+    server.at(f"apply {ENGINE}", refusal(409, "Conflict", TAKEN))
     outcome = await carry_out(server, {"engine": Apply((desired(ENGINE),))})
     assert outcome.failures == [Failure("engine", ENGINE, "NotControlled", LEFT, stops=False)]
     assert server.calls[-1] == ("apply", str(ENGINE), "ome-controller", False)
+
+
+@in_loop
+async def test_another_conflict_is_tried_again() -> None:
+    server = WritingApi()
+    text = 'Operation cannot be fulfilled on resourcequotas "few"'
+    server.at(f"apply {ENGINE}", refusal(409, "Conflict", text))
+    with pytest.raises(ApiError, match="resourcequotas"):
+        await carry_out(server, {"engine": Apply((desired(ENGINE),))})
 
 
 RBAC = (
@@ -293,6 +316,25 @@ async def test_the_count_is_handed_over_before_it_is_given_up() -> None:
         ("apply", str(ENGINE), "ome-controller", True),
     ]
     assert server.objects[ENGINE]["spec"] == {"replicas": 3, "paused": True}
+
+
+@in_loop
+async def test_keda_may_take_over_what_an_hpa_of_ours_still_counts() -> None:
+    """KEDA's own admission refuses a ScaledObject beside an HPA that doesn't say so."""
+    server = WritingApi()
+    await carry_out(server, {"engine": Apply((desired(ENGINE), desired(HPA)))})
+    server.calls.clear()
+    scaled = desired(ObjectRef("ScaledObject", "demo", "chat-engine"))
+    outcome = await carry_out(server, {"engine": Apply((desired(ENGINE), scaled))})
+    assert outcome.failures == []
+    assert server.done() == [
+        "look chat-engine",
+        "patch HorizontalPodAutoscaler",
+        f"apply {ref_of(scaled)}",
+        "delete chat-engine",
+    ]
+    allowed = {"uid": "uid-102", "annotations": {"validations.keda.sh/hpa-ownership": "false"}}
+    assert server.calls[1][-1] == {"metadata": allowed}
 
 
 def revision(data: Json) -> Json:

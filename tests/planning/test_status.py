@@ -225,7 +225,7 @@ def test_a_component_that_is_refused_after_others() -> None:
     broken = {"minReplicas": 5, "maxReplicas": 2, "runner": {"name": "r", "image": "x:1"}}
     plan = plan_of(runtime(routerConfig=broken), target)
     text = "minReplicas must not exceed maxReplicas: 5 > 2"
-    refused = ("False", "InternalError", text)
+    refused = ("False", "ReplicaBounds", text)
     found = report(target, plan, running())
     assert conditions(found) == {
         "EngineReady": ENOUGH,

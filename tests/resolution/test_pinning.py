@@ -475,7 +475,11 @@ def test_support_is_declared_by_the_live_runtime_of_a_pinned_service() -> None:
 def test_what_services_use_whether_or_not_they_follow_it() -> None:
     followed = parse({**service().raw, "status": {"pinnedRevisionName": "kept"}})
     services: Any = [pinned(revision="named", status={"pinnedRevisionName": "was"}), followed]
-    assert in_use([*services, service(runtime=None)]) == {"named", "was", "kept"}
+    assert in_use([each.raw for each in [*services, service(runtime=None)]]) == {
+        "named",
+        "was",
+        "kept",
+    }
 
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)

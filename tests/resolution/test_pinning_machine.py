@@ -264,7 +264,7 @@ class Pinning(RuleBasedStateMachine):
         used = {
             name for each in self.services.values() for name in (each.revision, each.pinned) if name
         }
-        assert in_use(self.service(each) for each in self.services.values()) == used
+        assert in_use(self.service(each).raw for each in self.services.values()) == used
         expected = self.kept_and_marked(used)
         revisions = self.snapshot().revisions.values()
         for action in collect_revisions(list(revisions), frozenset(used), self.now, keep=KEEP):
