@@ -171,7 +171,8 @@ async def connect(kubeconfig: str | None = None, context: str | None = None) -> 
                 f'its server "{configuration.host}" is no https:// or http:// URL'
             )
         client = _Client(configuration)
-        client.keep_credentials(loader)
+        if loader._user is not None:  # what the package's own renewal looks at
+            client.keep_credentials(loader)
         return client
     except Exception as error:
         # The package lets through whatever a file's contents bring about.

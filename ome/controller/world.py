@@ -250,7 +250,8 @@ class World:
 
     def remove(self, ref: ObjectRef) -> None:
         """An object of OME's kinds is gone."""
-        self.invalid.pop(ref, None)
+        if self.invalid.pop(ref, None) is not None and ref.kind == InferenceService.KIND:
+            self.concerns.remove_service(ref)
         self._versions.pop(ref, None)
         item = self._objects.get(ref)
         if isinstance(item, _RUNTIMES):

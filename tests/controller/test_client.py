@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kubernetes.aio.client.api_client import ApiClient
 from kubernetes.aio.client.configuration import Configuration
-from kubernetes.aio.config import ConfigException
+from kubernetes.aio.config import ConfigException, refresh_token
 
 from ome.controller.client import Api, ApiError, NotLeading, RateLimit, Unreachable, connect
 from ome.controller.resources import BY_KIND
 from ome.controller.telemetry import Metrics
-from tests.controller.conftest import Reply, Stream, api_server, in_loop, problem
+from tests.controller.conftest import Reply, Stream, api_server, in_loop, problem, until
 
 Json = dict[str, Any]
 DEPLOYMENT, EVENT, LEASE = BY_KIND["Deployment"], BY_KIND["Event"], BY_KIND["Lease"]
@@ -408,6 +409,74 @@ async def test_connects_by_a_kubeconfig(tmp_path: Path, context: str | None, hos
     assert client.configuration.host == host
     assert await client.configuration.get_api_key_with_prefix("BearerToken") == "Bearer t"
     await client.close()  # type: ignore[no-untyped-call]
+
+
+EXEC = """#!/bin/sh
+echo x >> {count}
+echo '{{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": '
+echo '{{"token": "t'$(wc -l < {count})'", "expirationTimestamp": "2026-01-01T00:00:00Z"}}}}'
+"""
+
+
+@in_loop
+async def test_credentials_of_a_plugin_are_renewed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    plugin, path = tmp_path / "plugin", tmp_path / "config"
+    plugin.write_text(EXEC.format(count=tmp_path / "count"))
+    plugin.chmod(0o755)
+    user = f"exec: {{command: {plugin}, apiVersion: client.authentication.k8s.io/v1}}"
+    path.write_text(KUBECONFIG.replace("token: t", user))
+    monkeypatch.setattr(
+        "ome.controller.client.refresh_token", partial(refresh_token, interval=0.01)
+    )
+    monkeypatch.setattr("ome.controller.client._RENEW_AGAIN", 0.01)
+    client = await connect(str(path))
+
+    def token() -> str:
+        return str(client.configuration.api_key["BearerToken"])
+
+    first = token()
+    assert first.startswith("Bearer t")
+    await until(lambda: token() != first)
+    # A plugin that fails is told, and asked again.
+    plugin.write_text("#!/bin/sh\nexit 1\n")
+    await until(lambda: "exec: process returned 1" in caplog.messages)
+    plugin.write_text(EXEC.format(count=tmp_path / "count"))
+    second = token()
+    await until(lambda: token() != second)
+    await client.close()  # type: ignore[no-untyped-call]
+
+
+@in_loop
+async def test_a_renewal_that_breaks_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "config"
+    path.write_text(KUBECONFIG)
+    asked = []
+
+    async def renew(*_: Any) -> None:
+        asked.append(1)
+        if len(asked) == 1:
+            raise KeyError("token")
+
+    monkeypatch.setattr("ome.controller.client.refresh_token", renew)
+    monkeypatch.setattr("ome.controller.client._RENEW_AGAIN", 0.01)
+    client = await connect(str(path))
+    await until(lambda: len(asked) == 2)
+    assert caplog.messages == ["could not renew the credentials: 'token'"]
+    await client.close()  # type: ignore[no-untyped-call]
+
+
+@in_loop
+async def test_connects_without_a_user(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "config"
+    path.write_text(KUBECONFIG.replace(", user: u}", "}"))
+    client = await connect(str(path))
+    await asyncio.sleep(0.01)
+    await client.close()  # type: ignore[no-untyped-call]
+    assert caplog.records == []
 
 
 @in_loop

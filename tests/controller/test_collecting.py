@@ -76,6 +76,36 @@ async def test_what_is_in_use_stays_and_loses_its_mark() -> None:
 
 
 @in_loop
+async def test_what_comes_into_use_meanwhile_stays() -> None:
+    case = Case(LONG_AGO, LONG_AGO, None)
+    pinned = service(runtime={"name": "rt", "revision": "cr-rt-00000000"})
+    pinned.raw["metadata"] |= {"uid": "u", "resourceVersion": "1"}
+
+    async def pin(verb: str) -> None:
+        case.world.put(pinned.raw)
+
+    case.api.before = pin
+    await case.collector.collect()
+    assert case.marks() == {"0": LONG_AGO, "2": None}
+
+
+@in_loop
+async def test_what_a_service_needs_that_cannot_be_read_stays() -> None:
+    case = Case(LONG_AGO, None)
+    pinned = service(runtime={"name": "rt", "revision": "cr-rt-00000000"})
+    raw = {**pinned.raw, "spec": {**pinned.raw["spec"], "engine": 1}}
+    raw["metadata"] = {**raw["metadata"], "uid": "u", "resourceVersion": "1"}
+    case.world.put(raw)
+    assert list(case.world.invalid) == [pinned.ref]
+    await case.collector.collect()
+    assert case.marks() == {"0": None, "1": None}
+    # Until it is gone.
+    case.world.remove(pinned.ref)
+    await case.collector.collect()
+    assert case.marks()["0"] == "2026-12-02T10:00:00Z"
+
+
+@in_loop
 async def test_one_that_is_gone_or_another_by_now() -> None:
     case = Case(LONG_AGO, LONG_AGO, None)
     del case.api.objects[ObjectRef("ControllerRevision", "ome", "cr-rt-00000001")]

@@ -334,6 +334,69 @@ def test_owners() -> None:
     assert [each.ref.kind for each in store.of("u2")] == ["Deployment"]
 
 
+KUBECTL: Json = {
+    "manager": "kubectl",
+    "operation": "Update",
+    "time": "2026-12-02T10:00:00Z",
+    "fieldsV1": {"f:spec": {"f:template": {}}},
+}
+SCALES: Json = {
+    "manager": "kubectl",
+    "operation": "Update",
+    "subresource": "scale",
+    "fieldsV1": {"f:spec": {"f:replicas": {}}},
+}
+STATUS: Json = {
+    "manager": "kube-controller-manager",
+    "operation": "Update",
+    "subresource": "status",
+    "time": "2026-12-02T11:00:00Z",
+    "fieldsV1": {"f:metadata": {"f:annotations": {}}, "f:status": {}},
+}
+LABELS: Json = {**KUBECTL, "fieldsV1": {"f:metadata": {"f:labels": {}}}}
+# What managers have to say of a Deployment beside us, and whether that is somebody's doing.
+DOINGS: dict[str, tuple[Json, bool]] = {
+    "another value": ({**KUBECTL, "time": "2026-12-02T10:00:01Z"}, True),
+    "another field": ({**KUBECTL, "fieldsV1": {"f:spec": {"f:paused": {}}}}, True),
+    "another manager": ({**KUBECTL, "manager": "edit"}, True),
+    "a count": (SCALES, False),
+    "a status": (STATUS, False),
+    "a label": (LABELS, False),
+}
+
+
+def _state(*entries: Json, **changes: Any) -> str:
+    raw = live(5, **changes)
+    ours = [each for each in raw["metadata"]["managedFields"] if each["manager"] != "kubectl"]
+    raw["metadata"]["managedFields"] = [*ours, *entries]
+    found = known(raw).get(REF)
+    assert found is not None
+    return found.state
+
+
+@pytest.mark.parametrize("name", DOINGS)
+def test_what_others_do_to_a_workload(name: str) -> None:
+    entry, counts = DOINGS[name]
+    assert (_state(KUBECTL, entry) != _state(KUBECTL)) == counts
+    assert (_state(entry) != _state()) == counts
+    # Whatever we write, and whatever an API server fills in, isn't theirs.
+    assert _state(entry, fields=LOST, applied="0" * 16, paused=True) == _state(entry)
+
+
+def test_an_answer_that_comes_after_the_end() -> None:
+    """An object that was deleted, as its watch has told, isn't there again by an older answer."""
+    seen = {"Deployment": 0}
+    store = OwnedObjects(lambda kind: seen[kind])
+    store.applied(live(5), WANTED)
+    assert store.get(REF) is not None
+    store.remove(REF)
+    seen["Deployment"] = 7
+    store.applied(live(6), WANTED)
+    assert store.get(REF) is None
+    store.applied(live(8), WANTED)
+    assert holds(store)
+
+
 def test_removed() -> None:
     store = known(live(5))
     assert store.remove(REF, "another") is None

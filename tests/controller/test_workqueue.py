@@ -288,6 +288,38 @@ async def test_a_time_that_is_set_at_work_stays_after_success() -> None:
 KEYS = st.sampled_from([f"{namespace}/{name}" for namespace in "ab" for name in range(3)])
 
 
+@in_loop
+async def test_closed() -> None:
+    """What waits is given to nobody any more, and who waits is told."""
+    work = queue()
+    worker = asyncio.create_task(work.get())
+    await asyncio.sleep(0)
+    work.close()
+    assert await worker is None
+    work.add("a/1")
+    assert await work.get() is None
+    assert len(work) == 1
+
+
+@in_loop
+async def test_a_cancellation_is_never_lost() -> None:
+    """Whenever it comes, and whatever happens at the same moment."""
+    for ticks in range(6):
+        work = queue()
+        work.add("b/1", wait=60.0)
+        workers = [asyncio.create_task(work.get()) for _ in range(3)]
+        await asyncio.sleep(0.001)
+        work.add("a/1")
+        work.add("a/1", USER)
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        for each in workers:
+            each.cancel()
+        done, pending = await asyncio.wait(workers, timeout=1.0)
+        assert not pending
+        assert sum(not each.cancelled() for each in done) <= 1
+
+
 class QueueMachine(RuleBasedStateMachine):
     """The queue against a model of sets: what waits, what is worked on, what comes again, what is later."""
 

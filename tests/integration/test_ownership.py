@@ -118,17 +118,26 @@ def test_a_finalizer_that_was_left_holds_nothing_up(
     kubectl("delete", "isvc", "chat", "-n", namespace, "--timeout=30s")
 
 
-def test_a_virtual_deployment_owns_nothing(
+def test_a_virtual_deployment_leaves_what_ran(
     kubectl: Kubectl, namespace: str, ome_controller: Running
 ) -> None:
+    """It is told, with the command that removes it."""
     apply(kubectl, namespace, runtime(f"{namespace}-r"), service("chat", f"{namespace}-r"))
     ready(kubectl, namespace, "chat")
     annotation = "ome.io/deploymentMode=VirtualDeployment"
     kubectl("annotate", "isvc", "chat", "-n", namespace, annotation)
-    until(lambda: _names(kubectl, namespace) == set())
     until(
         lambda: conditions(kubectl, namespace, "chat")["Ready"].get("reason") == "VirtualDeployment"
     )
+    told = conditions(kubectl, namespace, "chat")["WorkloadLeft"]
+    assert told["status"] == "True"
+    start = "chat-engine of an earlier deployment mode still runs; remove it with: kubectl "
+    assert told["message"].startswith(start)
+    assert _names(kubectl, namespace) >= ENGINE
+    kubectl(*told["message"].removeprefix(start).split())
+    until(lambda: "WorkloadLeft" not in conditions(kubectl, namespace, "chat"))
+    ome_controller.resync()
+    assert _names(kubectl, namespace) == set()
 
 
 def test_an_object_of_the_largest_size(

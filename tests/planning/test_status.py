@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from ome.api import InferenceService, ObjectRef
+from ome.api import InferenceService, ObjectRef, Problem
+from ome.engines.engines import Engines
 from ome.planning.live import Failure, Live, PodFacts, Scaler, Workload
 from ome.planning.plan import Event, Plan
+from ome.planning.planner import plan
 from ome.planning.status import ServiceReport, report_service
 from ome.planning.stored import conditions_by_type, settled_status
-from ome.snapshot import Config, IngressConfig
+from ome.snapshot import Config, IngressConfig, Snapshot
 from ome.testing.builders import ENTRY, model, plan_of, runtime, service
 
 Json = dict[str, Any]
@@ -345,8 +347,8 @@ def test_a_virtual_deployment_is_ready_and_says_nothing_of_what_ran() -> None:
     before = asked(model={"name": "m", "overlays": [{"name": "o"}]}, runtime=None, decoder={})
     config = {"runner": {"name": "ome-container", "image": "x:1"}}
     rt = runtime(decoderConfig=config, supportedModelFormats=CHOSEN)
-    plan = plan_of(rt, model(), model("o"), before)
-    old = report(before, plan, running(pods=(PodFacts("p", "engine", ready=True),))).status
+    planned = plan_of(rt, model(), model("o"), before)
+    old = report(before, planned, running(pods=(PodFacts("p", "engine", ready=True),))).status
     assert {"runtimeSelection", "mountedOverlays", "modelStatus"} <= old.keys()
     mode = {"annotations": {"ome.io/deploymentMode": "VirtualDeployment"}}
     target = asked({**old, "mine": 1}, metadata=mode, **before.raw["spec"])
@@ -364,6 +366,71 @@ def test_a_virtual_deployment_is_ready_and_says_nothing_of_what_ran() -> None:
         "components": {"engine": {"url": url}},
     }
     assert {each["type"]: each["status"] for each in old["conditions"]}["Ready"] == "True"
+
+
+def test_a_virtual_deployment_tells_what_still_runs() -> None:
+    mode = {"annotations": {"ome.io/deploymentMode": "VirtualDeployment"}}
+    target = asked(metadata=mode)
+    names = {"chat-router", "chat-engine"}
+    snapshot = Snapshot.of(
+        [target], live={ObjectRef("Deployment", "demo", name): "" for name in names}
+    )
+    planned = plan(snapshot, target, Engines([]))
+    assert not planned.is_held
+    assert list(planned.objects()) == []
+    text = (
+        "chat-engine, chat-router of an earlier deployment mode still runs; remove it with: kubectl delete "
+        "deployments,services,hpa,pdb -n demo -l ome.io/inferenceservice=chat"
+    )
+    left = conditions(report(target, planned))["WorkloadLeft"]
+    assert left == ("True", "DeploymentModeChanged", text)
+    # Once it is gone, so is the condition.
+    again = asked(report(target, planned).status, metadata=mode)
+    assert "WorkloadLeft" not in conditions(report(again, plan_of(again)))
+
+
+def test_what_could_not_be_written_is_not_there() -> None:
+    """A write that fails is told by the component; what is there stays as ready as it is."""
+    problem = Problem("Forbidden", "services is forbidden: exceeded quota")
+    target = asked()
+    planned = plan_of(runtime(), target)
+    nothing = report(
+        target, planned.held_back(dict.fromkeys(planned.actions, problem)), Live(front=False)
+    )
+    refused = ("False", "Forbidden", problem.message)
+    assert conditions(nothing) == {
+        "EngineReady": refused,
+        "IngressReady": refused,
+        "Ready": refused,
+    }
+    assert not {"url", "address"} & nothing.status.keys()
+    # The front of somebody else isn't ours.
+    live = running()
+    held = planned.held_back({"ingress": problem})
+    foreign = report(target, held, replace(live, front=False))
+    assert conditions(foreign)["IngressReady"] == conditions(foreign)["Ready"] == refused
+    assert not {"url", "address"} & foreign.status.keys()
+    # It was served, and still is.
+    served = asked(report(target, planned, live).status)
+    again = report(served, plan_of(runtime(), served).held_back({"ingress": problem}), live)
+    assert conditions(again)["IngressReady"][0] == conditions(again)["Ready"][0] == "True"
+    assert again.status["url"] == served.raw["status"]["url"]
+    # Until the front is gone.
+    gone = report(served, held, replace(live, front=False))
+    assert conditions(gone)["IngressReady"] == refused
+    assert not {"url", "address"} & gone.status.keys()
+
+
+def test_pods_that_are_not_known_say_nothing_of_the_model() -> None:
+    target = asked(model={"name": "m"})
+    planned = plan_of(runtime(), model(), target)
+    live = running(pods=(PodFacts("p", "engine", ready=True),))
+    before = report(target, planned, live).status["modelStatus"]
+    assert before["transitionStatus"] == "UpToDate"
+    after = report(asked({"modelStatus": before}), planned, replace(live, pods=None)).status
+    assert "modelStatus" not in after
+    known = asked({"modelStatus": before}, model={"name": "m"})
+    assert report(known, planned, replace(live, pods=None)).status["modelStatus"] == before
 
 
 def test_a_cluster_local_service_has_no_address() -> None:
