@@ -258,6 +258,19 @@ async def test_what_the_server_refuses(name: str) -> None:
 
 
 @in_loop
+async def test_a_namespace_that_ends() -> None:
+    server = WritingApi()
+    text = (
+        'deployments.apps "chat-engine" is forbidden: unable to create new content in namespace demo '
+        "because it is being terminated"
+    )
+    server.at(f"apply {ENGINE}", refusal(403, "Forbidden", text))
+    outcome = await carry_out(server, {"engine": Apply((desired(ENGINE), desired(HPA)))})
+    ends = Failure("engine", ENGINE, "NamespaceTerminating", text, waits=True)
+    assert (outcome.failures, server.objects) == ([ends], {})
+
+
+@in_loop
 async def test_a_look_that_is_refused() -> None:
     server = WritingApi()
     server.at("look chat-engine", refusal(403, "Forbidden", "no"))
