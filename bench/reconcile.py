@@ -31,7 +31,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from controlplane import ControlPlane  # noqa: E402
 from ome.api import parse  # noqa: E402
-from ome.controller.client import Api, connect  # noqa: E402
+from ome.controller.client import Api  # noqa: E402
+from ome.controller.connecting import connect  # noqa: E402
 from ome.controller.resources import BY_KIND  # noqa: E402
 from ome.engines.engines import Engines  # noqa: E402
 from ome.planning.planner import plan  # noqa: E402

@@ -131,7 +131,7 @@ def _positive_duration(text: str) -> float:
 async def _run(settings: Any, engines: Engines) -> int:
     from kubernetes.aio.config import ConfigException
 
-    from ome.controller.client import connect
+    from ome.controller.connecting import connect
     from ome.controller.controller import Controller
 
     stop = asyncio.Event()

@@ -8,29 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
-from urllib.request import getproxies
 
 import aiohttp
 from kubernetes.aio.client.api_client import ApiClient
-from kubernetes.aio.client.configuration import Configuration
-from kubernetes.aio.config import (
-    ConfigException,
-    load_incluster_config,
-    load_kube_config,
-    refresh_token,
-)
+from kubernetes.aio.config import ConfigException
 
 from ome.controller.resources import Resource
 from ome.controller.telemetry import Metrics
 
-__all__ = ["Api", "ApiError", "NotLeading", "RateLimit", "Sleep", "Unreachable", "connect"]
+__all__ = ["Api", "ApiError", "NotLeading", "RateLimit", "Sleep", "Unreachable", "cause"]
 
 Json = dict[str, Any]
 Sleep = Callable[[float], Awaitable[None]]
@@ -44,8 +35,6 @@ _METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=me
 _TIMEOUT: Final = 30.0
 _TRIES: Final = 4
 _LONGEST_WAIT: Final = 30.0
-_RENEW_AGAIN: Final = 10.0
-_log: Final = logging.getLogger("ome.controller.client")
 
 
 class ApiError(Exception):
@@ -110,74 +99,6 @@ class RateLimit:
         self._tokens -= 1
         if self._tokens < 0:
             await self._sleep(-self._tokens / self._qps)
-
-
-class _Client(ApiClient):
-    """A client whose credentials are renewed while it is open, where a kubeconfig gets them from somewhere
-    else (an exec plugin, a cloud)."""
-
-    _renewing: asyncio.Task[None] | None = None
-
-    def keep_credentials(self, loader: Any) -> None:
-        """Renew what `loader` has loaded."""
-        self._renewing = asyncio.create_task(self._renew(loader))
-
-    async def _renew(self, loader: Any) -> None:
-        """The package looks each minute whether something has to be renewed; at once ends what needs
-        none."""
-        while True:
-            try:
-                renew: Any = refresh_token
-                await renew(loader, self.configuration)
-                return
-            except Exception as error:
-                _log.error(f"could not renew the credentials: {_cause(error)}")
-                await asyncio.sleep(_RENEW_AGAIN)
-
-    async def close(self) -> None:
-        """Close the connections."""
-        if self._renewing is not None:
-            self._renewing.cancel()
-            await asyncio.gather(self._renewing, return_exceptions=True)
-        await super().close()  # type: ignore[no-untyped-call]
-
-
-async def connect(kubeconfig: str | None = None, context: str | None = None) -> ApiClient:
-    """A client by a kubeconfig file, or by the service account of the pod this runs in.
-
-    `kubeconfig` None takes `KUBECONFIG`, then the pod's account, then `~/.kube/config`. Raises
-    ConfigException when there is nothing to connect with.
-    """
-    configuration = Configuration()
-    # Watches hold their connections: no limit on them.
-    configuration.connection_pool_maxsize = 0
-    # Without proxies in the environment it isn't looked at for each request, in a thread.
-    configuration.client_session_kwargs = {"trust_env": bool(getproxies())}
-    if kubeconfig is None and context is None:
-        try:
-            load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
-            return ApiClient(configuration)
-        except ConfigException:
-            pass
-    if kubeconfig is not None and not Path(kubeconfig).is_file():
-        raise ConfigException(f"{kubeconfig}: there is no such file")
-    load: Any = load_kube_config
-    try:
-        loader = await load(
-            config_file=kubeconfig, context=context, client_configuration=configuration
-        )
-        if not configuration.host.startswith(("https://", "http://")):
-            raise ConfigException(
-                f'its server "{configuration.host}" is no https:// or http:// URL'
-            )
-        client = _Client(configuration)
-        if loader._user is not None:  # what the package's own renewal looks at
-            client.keep_credentials(loader)
-        return client
-    except Exception as error:
-        # The package lets through whatever a file's contents bring about.
-        text = " ".join(f"{kubeconfig or 'kubeconfig'}: {_cause(error)}".split())
-        raise ConfigException(text) from error
 
 
 class Api:
@@ -348,7 +269,7 @@ class Api:
         try:
             await client.update_params_for_auth(headers, [], ["BearerToken"], url, verb, body)
         except (ConfigException, OSError) as error:
-            raise Unreachable(f"no credentials: {_cause(error)}") from error
+            raise Unreachable(f"no credentials: {cause(error)}") from error
         if verb != "GET":
             seconds = self._time_to_write()
             if seconds <= 0.0:
@@ -363,7 +284,7 @@ class Api:
             response: aiohttp.ClientResponse = sent.response
             code = str(response.status)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise Unreachable(_cause(error)) from error
+            raise Unreachable(cause(error)) from error
         finally:
             self._metrics.request(method, url, code, time.monotonic() - start)
         return response
@@ -373,7 +294,7 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
     try:
         return await response.read()
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise Unreachable(_cause(error)) from error
+        raise Unreachable(cause(error)) from error
 
 
 async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
@@ -388,7 +309,7 @@ async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
                 rest.clear()
             rest.append(last)
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise Unreachable(_cause(error)) from error
+        raise Unreachable(cause(error)) from error
 
 
 def _object(data: bytes) -> Json:
@@ -406,7 +327,8 @@ def _start(data: bytes) -> str:
     return data[:200].decode(errors="replace").strip()
 
 
-def _cause(error: BaseException) -> str:
+def cause(error: BaseException) -> str:
+    """What an error says, or at least its kind."""
     return str(error) or type(error).__name__
 
 

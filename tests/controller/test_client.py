@@ -13,7 +13,8 @@ from kubernetes.aio.client.api_client import ApiClient
 from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.config import ConfigException, refresh_token
 
-from ome.controller.client import Api, ApiError, NotLeading, RateLimit, Unreachable, connect
+from ome.controller.client import Api, ApiError, NotLeading, RateLimit, Unreachable
+from ome.controller.connecting import connect
 from ome.controller.resources import BY_KIND
 from ome.controller.telemetry import Metrics
 from tests.controller.conftest import Reply, Stream, api_server, in_loop, problem, until
@@ -428,9 +429,9 @@ async def test_credentials_of_a_plugin_are_renewed(
     user = f"exec: {{command: {plugin}, apiVersion: client.authentication.k8s.io/v1}}"
     path.write_text(KUBECONFIG.replace("token: t", user))
     monkeypatch.setattr(
-        "ome.controller.client.refresh_token", partial(refresh_token, interval=0.01)
+        "ome.controller.connecting.refresh_token", partial(refresh_token, interval=0.01)
     )
-    monkeypatch.setattr("ome.controller.client._RENEW_AGAIN", 0.01)
+    monkeypatch.setattr("ome.controller.connecting._RENEW_AGAIN", 0.01)
     client = await connect(str(path))
 
     def token() -> str:
@@ -461,8 +462,8 @@ async def test_a_renewal_that_breaks_is_tried_again(
         if len(asked) == 1:
             raise KeyError("token")
 
-    monkeypatch.setattr("ome.controller.client.refresh_token", renew)
-    monkeypatch.setattr("ome.controller.client._RENEW_AGAIN", 0.01)
+    monkeypatch.setattr("ome.controller.connecting.refresh_token", renew)
+    monkeypatch.setattr("ome.controller.connecting._RENEW_AGAIN", 0.01)
     client = await connect(str(path))
     await until(lambda: len(asked) == 2)
     assert caplog.messages == ["could not renew the credentials: 'token'"]
@@ -486,7 +487,7 @@ async def test_connects_by_the_pods_account(
     def account(client_configuration: Configuration) -> None:
         client_configuration.host = "https://10.0.0.1:443"
 
-    monkeypatch.setattr("ome.controller.client.load_incluster_config", account)
+    monkeypatch.setattr("ome.controller.connecting.load_incluster_config", account)
     client = await connect()
     assert client.configuration.host == "https://10.0.0.1:443"
     await client.close()  # type: ignore[no-untyped-call]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ome.controller.client import connect
+from ome.controller.connecting import connect
 from ome.controller.controller import Controller
 from ome.controller.options import Address, Options
 from ome.engines.discovery import discover

@@ -14,7 +14,8 @@ from running import running
 
 from conftest import install_crds, ome, permissions, until
 from controlplane import ControlPlane
-from ome.controller.client import Api, connect
+from ome.controller.client import Api
+from ome.controller.connecting import connect
 from ome.controller.resources import BY_KIND, Resource
 
 _SECRET = Resource("Secret", "v1", "secrets")
