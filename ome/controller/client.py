@@ -62,6 +62,11 @@ class ApiError(Exception):
         """Whether the controller may not do this."""
         return self.status in (401, 403)
 
+    @property
+    def is_of_ending_namespace(self) -> bool:
+        """Whether something new was refused because its namespace is on its way out, as its service is."""
+        return self.status == 403 and self.message.endswith("because it is being terminated")
+
 
 class Unreachable(Exception):
     """No answer came: the connection failed, was cut or took too long, or somebody else answered."""

@@ -45,7 +45,8 @@ async def send(api: Api, about: ApiObject, event: Event, now: datetime) -> None:
             await _count(api, resource, namespace, name, at)
     except ApiError as error:
         fields = {"object": str(about.ref), "reason": event.reason, "error": error.message}
-        _log.warning("could not send an event", extra={"fields": fields})
+        level = logging.DEBUG if error.is_of_ending_namespace else logging.WARNING
+        _log.log(level, "could not send an event", extra={"fields": fields})
 
 
 async def _count(api: Api, resource: Resource, namespace: str, name: str, at: str) -> None:

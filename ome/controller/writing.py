@@ -36,8 +36,6 @@ _INGRESS: Final = "ingress"
 _KEDA_MAY_TAKE: Final = "validations.keda.sh/hpa-ownership"
 # How the API server begins a conflict about who manages a field.
 _TAKEN: Final = "Apply failed with "
-# How it ends a refusal in a namespace that is on its way out, and the service with it.
-_ENDS: Final = "because it is being terminated"
 
 # The words of an authorizer; a quota, a webhook or a namespace that ends forbids in other ones.
 _LACKS_RIGHT: Final = re.compile(r'User ".*" cannot ').search
@@ -296,7 +294,7 @@ def _not_ours(service: InferenceService, component: str, ref: ObjectRef, of: str
 
 
 def _failure(component: str, ref: ObjectRef, error: ApiError) -> Failure:
-    if error.is_forbidden and error.message.endswith(_ENDS):
+    if error.is_of_ending_namespace:
         return Failure(component, ref, "NamespaceTerminating", error.message, waits=True)
     if error.is_forbidden:
         fix = (

@@ -104,22 +104,29 @@ async def test_a_long_message_is_cut(text: str) -> None:
     assert 1022 <= len(raw["message"].encode()) <= 1024
 
 
+@pytest.mark.parametrize(
+    "text, level",
+    [("you may not", "WARNING"), ("not in namespace x because it is being terminated", "DEBUG")],
+)
 @in_loop
-async def test_a_refusal_is_told_and_holds_nothing_up(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_refusal_is_told_and_holds_nothing_up(
+    caplog: pytest.LogCaptureFixture, text: str, level: str
+) -> None:
+    caplog.set_level("DEBUG", "ome.controller.event")
     server = FakeApi()
     api: Any = server
 
     async def refuse(_: str) -> None:
-        raise ApiError(403, "Forbidden", "the namespace is being terminated")
+        raise ApiError(403, "Forbidden", text)
 
     server.before = refuse
     await events.send(api, ABOUT, EVENT, NOW)
     (record,) = caplog.records
-    assert record.getMessage() == "could not send an event"
+    assert (record.levelname, record.getMessage()) == (level, "could not send an event")
     assert record.__dict__["fields"] == {
         "object": "InferenceService/demo/chat",
         "reason": "InternalError",
-        "error": "the namespace is being terminated",
+        "error": text,
     }
 
 
