@@ -76,6 +76,12 @@ class Owned:
         """Whether an earlier state of the same object had all that counts, too."""
         return self == replace(old, version=self.version, holds=self.holds, fields=self.fields)
 
+    def is_what(self, old: Owned) -> bool:
+        """Whether nobody has changed the object since an earlier state, however it fares."""
+        return self.tells_what(
+            replace(old, workload=self.workload, scaler=self.scaler, replicas=self.replicas)
+        )
+
 
 class OwnedObjects:
     """Every object that carries a service's label, by name and by owner.

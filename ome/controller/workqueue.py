@@ -86,8 +86,8 @@ class WorkQueue(Generic[Key]):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits, nothing is worked on, and nothing is due within a second."""
-        soon = self._clock() + 1.0
+        """Whether nothing waits, nothing is worked on, and nothing is due within a moment (1.5 s)."""
+        soon = self._clock() + 1.5
         return not (self._waiting or self._working or any(at < soon for at in self._due.values()))
 
     def add(self, key: Key, urgency: Urgency = Urgency.CHANGE, wait: float = 0.0) -> None:

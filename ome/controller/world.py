@@ -60,9 +60,11 @@ _LOOKED_UP: Final = (BaseModel, ClusterBaseModel, AcceleratorClass)
 
 # How many objects stay parsed, and how many merged specs are kept.
 _PARSED: Final = 1024
-# Seconds from an event about what a service owns until the service is looked at: such events come in
-# series, and a status tells of them together.
-_GATHER: Final = 0.2
+# Seconds from an event about what a service owns until the service is looked at. Such events come in
+# series, and a status tells of them together: after somebody changed an object, and while pods and counts
+# go their way.
+_CHANGED: Final = 0.2
+_GOES_ITS_WAY: Final = 1.0
 
 
 class Due(Protocol):
@@ -290,29 +292,30 @@ class World:
         new = self.owned.put(raw)
         if new is None or (old is not None and new.tells_what(old)):
             return
+        wait = _GOES_ITS_WAY if old is not None and new.is_what(old) else _CHANGED
         for service in dict.fromkeys((new.service, old.service if old else "")):
             if service:
-                self._service_due(new.ref.namespace, service)
+                self._service_due(new.ref.namespace, service, wait)
 
     def remove_owned(self, ref: ObjectRef) -> None:
         """An object with a service's label is gone, or has lost the label."""
         if (old := self.owned.remove(ref)) is not None and old.service:
-            self._service_due(ref.namespace, old.service)
+            self._service_due(ref.namespace, old.service, _CHANGED)
 
     def put_pod(self, raw: Json) -> None:
         """A pod of a service, or what became of it."""
         for service in self.pods.put(raw):
-            self._service_due(raw["metadata"]["namespace"], service)
+            self._service_due(raw["metadata"]["namespace"], service, _GOES_ITS_WAY)
 
     def remove_pod(self, ref: ObjectRef) -> None:
         """A pod of a service is gone."""
         if service := self.pods.remove(ref):
-            self._service_due(ref.namespace, service)
+            self._service_due(ref.namespace, service, _GOES_ITS_WAY)
 
-    def _service_due(self, namespace: str, name: str) -> None:
+    def _service_due(self, namespace: str, name: str, wait: float) -> None:
         ref = ObjectRef(InferenceService.KIND, namespace, name)
         if ref in self._objects:
-            self._due(ref, Urgency.CHANGE, _GATHER)
+            self._due(ref, Urgency.CHANGE, wait)
 
     def put_node(self, raw: Json) -> None:
         """A node, or what became of it; only its labels and its capacity count."""

@@ -403,7 +403,7 @@ class QueueMachine(RuleBasedStateMachine):
     @invariant()
     def counts(self) -> None:
         assert len(self.queue) == len(self.waiting) + len(self.again)
-        is_soon = any(at < self.clock.now + 1 for at, _ in self.later.values())
+        is_soon = any(at < self.clock.now + 1.5 for at, _ in self.later.values())
         assert self.queue.is_idle == (not self.waiting and not self.working and not is_soon)
 
 

@@ -22,6 +22,7 @@ NOW = datetime(2026, 12, 2, 10, 0, 0, tzinfo=UTC)
 USER, CHANGE, RESYNC = Urgency.USER, Urgency.CHANGE, Urgency.RESYNC
 When = Urgency | tuple[Urgency, float]
 SOON: When = (CHANGE, 0.2)
+SOME_TIME: When = (CHANGE, 1.0)
 INHERITS = "ome.io/inherit-from"
 MODEL = ObjectRef("ClusterBaseModel", "", "m")
 CLASS = ObjectRef("AcceleratorClass", "", "h100")
@@ -252,6 +253,10 @@ DUE: dict[str, tuple[Change, set[tuple[str, Urgency]]]] = {
         lambda w: w.put_owned(deployment(6, by="kubectl", paused=True)),
         services(SOON, "chat"),
     ),
+    "how an owned object fares": (
+        lambda w: w.put_owned({**deployment(6), "status": {"readyReplicas": 1}}),
+        services(SOME_TIME, "chat"),
+    ),
     "an owned object, as it was but for what is written of it": (
         lambda w: w.put_owned(deployment(6)),
         set(),
@@ -273,15 +278,15 @@ DUE: dict[str, tuple[Change, set[tuple[str, Urgency]]]] = {
         lambda w: w.remove_owned(ObjectRef("Deployment", "demo", "x")),
         set(),
     ),
-    "a pod's phase": (lambda w: w.put_pod(pod("Running")), services(SOON, "chat")),
+    "a pod's phase": (lambda w: w.put_pod(pod("Running")), services(SOME_TIME, "chat")),
     "a pod of another service": (
         lambda w: w.put_pod(pod("Pending", **{"ome.io/inferenceservice": "heir"})),
-        services(SOON, "chat", "heir"),
+        services(SOME_TIME, "chat", "heir"),
     ),
     "a pod, as it was": (lambda w: w.put_pod(pod("Pending")), set()),
     "a pod is gone": (
         lambda w: w.remove_pod(ObjectRef("Pod", "demo", "p")),
-        services(SOON, "chat"),
+        services(SOME_TIME, "chat"),
     ),
     "a pod of no service": (
         lambda w: w.put_pod(pod("Running", "q", **{"ome.io/inferenceservice": "nobody"})),
