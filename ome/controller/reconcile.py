@@ -166,7 +166,7 @@ class ServiceReconciler:
         """One line for each decision that is another one than before."""
         refusals = list(decided.refusals())
         runtime = (decided.decision or {}).get("runtime", "")
-        told = hash((runtime, *((name, problem) for name, problem in refusals)))
+        told = hash((runtime, decided.warnings, *refusals))
         if self._decided.get(service.ref) == told:
             return
         self._decided[service.ref] = told
@@ -175,6 +175,9 @@ class ServiceReconciler:
             fields.update(runtime=runtime, selection=decided.decision["selection"])
         if not refusals:
             _log.info("decided", extra={"fields": fields})
+        for warning in decided.warnings:
+            more = {**fields, "code": warning.code, "warning": str(warning)}
+            _log.warning("planned with a warning", extra={"fields": more})
         for component, problem in refusals:
             name = "component" if decided.decision is not None else "held"
             more = {**fields, name: component, "code": problem.code, "error": str(problem)}

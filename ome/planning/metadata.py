@@ -17,6 +17,7 @@ __all__ = [
     "SERVICE_LABEL",
     "component_annotations",
     "component_labels",
+    "pod_annotations",
     "service_annotations",
 ]
 
@@ -36,6 +37,21 @@ _CONTROL: Final = frozenset(
         "ome.io/rollout-rollback",
         "ome.io/runtime-sync",
         "internal.ome.io/storage-initializer-sourceuri",
+    }
+)
+# Those that steer what stands beside the pods: editing one must not restart them.
+_BESIDE: Final = frozenset(
+    {
+        "ome.io/accelerator-class",
+        "ome.io/applied-hash",
+        "ome.io/autoscalerClass",
+        "ome.io/deploymentMode",
+        "ome.io/extra-endpoints",
+        "ome.io/ingress-disable-creation",
+        "ome.io/load-balancer-ip",
+        "ome.io/metrics",
+        "ome.io/service-type",
+        "ome.io/targetUtilizationPercentage",
     }
 )
 _NOT_ON_SERVICE: Final = (
@@ -108,6 +124,13 @@ def component_annotations(context: ServiceContext, merged: Json) -> dict[str, st
         }
         annotations.update({key: value for key, value in facts.items() if value})
     return annotations
+
+
+def pod_annotations(annotations: Mapping[str, str], merged: Json) -> dict[str, str]:
+    """What of a component's annotations its pods have: those that steer OME only where a runtime or the
+    component's own spec sets them. Source: docs/compatibility.md, `ome.io/runtime-sync`."""
+    own = merged.get("annotations") or {}
+    return {key: value for key, value in annotations.items() if key in own or key not in _BESIDE}
 
 
 def service_annotations(annotations: Mapping[str, str]) -> dict[str, str]:

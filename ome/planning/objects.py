@@ -10,7 +10,12 @@ from typing import Any, Final
 
 from ome.planning.component import Component
 from ome.planning.context import ServiceContext
-from ome.planning.metadata import EXTERNAL, SERVICE_LABEL, service_annotations
+from ome.planning.metadata import (
+    EXTERNAL,
+    SERVICE_LABEL,
+    pod_annotations,
+    service_annotations,
+)
 
 __all__ = [
     "deployment",
@@ -59,7 +64,7 @@ def deployment(context: ServiceContext, part: Component) -> Json:
     template = {
         "metadata": {
             "labels": dict(sorted({**part.labels, **selector}.items())),
-            "annotations": dict(sorted(part.annotations.items())),
+            "annotations": dict(sorted(pod_annotations(part.annotations, part.settings).items())),
         },
         "spec": part.pod,
     }

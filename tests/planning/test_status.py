@@ -368,6 +368,36 @@ def test_a_virtual_deployment_is_ready_and_says_nothing_of_what_ran() -> None:
     assert {each["type"]: each["status"] for each in old["conditions"]}["Ready"] == "True"
 
 
+CONTROL = [
+    "ome.io/accelerator-class",
+    "ome.io/applied-hash",
+    "ome.io/autoscalerClass",
+    "ome.io/deploymentMode",
+    "ome.io/extra-endpoints",
+    "ome.io/ingress-disable-creation",
+    "ome.io/load-balancer-ip",
+    "ome.io/metrics",
+    "ome.io/rollout-promote",
+    "ome.io/runtime-sync",
+    "ome.io/service-type",
+    "ome.io/targetUtilizationPercentage",
+]
+SET = {"ome.io/autoscalerClass": "hpa", "ome.io/targetUtilizationPercentage": "70"}
+
+
+@pytest.mark.parametrize("key", CONTROL)
+def test_control_annotations_of_a_service_restart_no_pod(key: str) -> None:
+    def template(**metadata: Any) -> Json:
+        found = list(plan_of(runtime(), asked(metadata=metadata)).objects())
+        (workload,) = (each for each in found if each["kind"] == "Deployment")
+        made: Json = workload["spec"]["template"]
+        return made
+
+    value = SET.get(key, "false")
+    assert template(annotations={key: value}) == template()
+    assert template(annotations={"mine": "1"}) != template()
+
+
 def test_a_virtual_deployment_tells_what_still_runs() -> None:
     mode = {"annotations": {"ome.io/deploymentMode": "VirtualDeployment"}}
     target = asked(metadata=mode)
