@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.request import getproxies
 
+import yaml
 from kubernetes.aio.client.api_client import ApiClient
 from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.config import (
@@ -55,6 +56,14 @@ class _Client(ApiClient):
         await super().close()  # type: ignore[no-untyped-call]
 
 
+def _is_mapping(path: Path) -> bool:
+    """Whether a file holds an object, or what its reader tells of better."""
+    try:
+        return isinstance(yaml.safe_load(path.read_bytes()), dict)
+    except (OSError, UnicodeError, yaml.YAMLError):
+        return True
+
+
 async def connect(kubeconfig: str | None = None, context: str | None = None) -> ApiClient:
     """A client by a kubeconfig file, or by the service account of the pod this runs in.
 
@@ -74,6 +83,10 @@ async def connect(kubeconfig: str | None = None, context: str | None = None) -> 
             pass
     if kubeconfig is not None and not Path(kubeconfig).is_file():
         raise ConfigException(f"{kubeconfig}: there is no such file")
+    if kubeconfig is not None and not _is_mapping(Path(kubeconfig)):
+        raise ConfigException(
+            f"{kubeconfig}: it holds no kubeconfig (an object with clusters and contexts)"
+        )
     load: Any = load_kube_config
     try:
         loader = await load(

@@ -178,10 +178,18 @@ def _cpu_metric(target: int) -> dict[str, Any]:
     }
 
 
+_MOST_REPLICAS: Final = 2**31 - 1
+
+
 def _check_bounds(
     name: str, least: int | None, most: int | None, block: Json, *, scales_to_zero: bool
 ) -> None:
     path = f"spec.{name}.minReplicas"
+    for field, count in (("minReplicas", least), ("maxReplicas", most)):
+        if count is not None and count > _MOST_REPLICAS:
+            at = f"spec.{name}.{field}"
+            text = f"{at} must be at most {_MOST_REPLICAS}: Kubernetes counts replicas in 32 bits"
+            raise ComponentRefused.because("ReplicasTooMany", text, path=at)
     if least is not None and least < 0:
         raise ComponentRefused.because("MinReplicas", f"{path} must be >= 0", path=path)
     if most is not None and most < 1:

@@ -131,8 +131,8 @@ users: [{name: u, user: {}}]
 KUBECONFIGS: dict[str, tuple[bytes, str]] = {
     "no YAML": (b"a: [", "while parsing a flow node expected the node content"),
     "no text": (b"\xff\xfe\x00", "'utf-8' codec can't decode byte 0xff"),
-    "a list": (b"[]", ""),
-    "nothing": (b"", ""),
+    "a list": (b"[]", "it holds no kubeconfig (an object with clusters and contexts)"),
+    "nothing": (b"", "it holds no kubeconfig (an object with clusters and contexts)"),
     "no such context": (
         b"{current-context: x, contexts: [], clusters: []}",
         "Invalid kube-config file. Expected object with name x in",

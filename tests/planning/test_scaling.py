@@ -136,6 +136,14 @@ def test_keda_settings_are_passed_on() -> None:
     ("own", "message"),
     [
         ({"minReplicas": -1}, "spec.engine.minReplicas must be >= 0"),
+        (
+            {"minReplicas": 2**31, "maxReplicas": 2**31},
+            "spec.engine.minReplicas must be at most 2147483647: Kubernetes counts replicas in 32 bits",
+        ),
+        (
+            {"maxReplicas": 9999999999},
+            "spec.engine.maxReplicas must be at most 2147483647: Kubernetes counts replicas in 32 bits",
+        ),
         ({"maxReplicas": -1}, "spec.engine.maxReplicas must be >= 1"),
     ],
 )
