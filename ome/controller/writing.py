@@ -202,7 +202,24 @@ class Writer:
         ):
             await self._hand_over_replicas(known)
         body = _marked(desired, wanted, known.uid)
-        self._owned.applied(await self._api.apply(resource, body, force=True), wanted)
+        try:
+            made = await self._api.apply(resource, body, force=True)
+        except ApiError as error:
+            if known.ref.kind != "Service" or error.status != 422:
+                raise
+            made = await self._make_anew(known, _marked(desired, wanted), error)
+        self._owned.applied(made, wanted)
+
+    async def _make_anew(self, known: Owned, body: Json, error: ApiError) -> Json:
+        """A Service to whose ports somebody has added: an apply leaves those, and adds ours beside them,
+        which is refused. Only a new one has ours alone. Raises the error when it was refused for another
+        reason."""
+        ref, resource = known.ref, BY_KIND["Service"]
+        found = await self._api.get(resource, ref.namespace, ref.name)
+        if _ports(found) <= _ports(body):
+            raise error
+        await self._api.delete(resource, ref.namespace, ref.name, known.uid)
+        return await self._api.apply(resource, body, force=False)
 
     async def _let_go(self, service: InferenceService, component: str) -> None:
         """Let KEDA's webhook take a ScaledObject although an HPA of ours still counts: it goes
@@ -266,6 +283,10 @@ class Writer:
                     raise
                 made.append(found)
         return made
+
+
+def _ports(service: Json) -> set[int]:
+    return {each["port"] for each in service["spec"].get("ports") or ()}
 
 
 def _marked(desired: Json, wanted: str, uid: str = "") -> Json:

@@ -32,6 +32,7 @@ API_VERSIONS = {
     "Deployment": "apps/v1",
     "HorizontalPodAutoscaler": "autoscaling/v2",
     "ScaledObject": "keda.sh/v1alpha1",
+    "Service": "v1",
 }
 
 
@@ -348,6 +349,27 @@ async def test_keda_may_take_over_what_an_hpa_of_ours_still_counts() -> None:
     ]
     allowed = {"uid": "uid-102", "annotations": {"validations.keda.sh/hpa-ownership": "false"}}
     assert server.calls[1][-1] == {"metadata": allowed}
+
+
+SERVICE = ObjectRef("Service", "demo", "chat-engine")
+# The ports that it has, and whether it is made anew to have 8080 alone.
+PORTS = {"another": ([99], True), "one more": ([8080, 99], True), "ours": ([8080], False)}
+
+
+@pytest.mark.parametrize("name", PORTS)
+@in_loop
+async def test_ports_that_somebody_has_changed(name: str) -> None:
+    """An apply leaves foreign ports, and is refused for ours beside them."""
+    ports, anew = PORTS[name]
+    server = WritingApi()
+    wanted = desired(SERVICE, ports=[{"port": 8080}])
+    old = server.has({**wanted, "spec": {"ports": [{"port": each} for each in ports]}})
+    server.at(f"apply {SERVICE}", refusal(422, "Invalid", "spec.ports[0].name: Required value"))
+    outcome = await carry_out(server, {"engine": Apply((wanted,))})
+    assert [each.reason for each in outcome.failures] == ([] if anew else ["Invalid"])
+    new = server.objects[SERVICE]
+    assert (new["metadata"]["uid"] != old["metadata"]["uid"]) == anew
+    assert new["spec"] == ({"ports": [{"port": 8080}]} if anew else old["spec"])
 
 
 def revision(data: Json) -> Json:

@@ -125,6 +125,26 @@ def test_a_user_who_restarts_labels_and_annotates(
     assert ome_controller.writes_in(namespace, "deployments") == before
 
 
+def test_a_port_that_somebody_changes_is_set_again(
+    kubectl: Kubectl, namespace: str, ome_controller: Running
+) -> None:
+    _start(kubectl, namespace)
+    change = '[{"op": "replace", "path": "/spec/ports/0/port", "value": 99}]'
+    kubectl("patch", "service", "chat-engine", "-n", namespace, "--type=json", "-p", change)
+
+    def ports() -> list[int]:
+        found = kubectl.run(
+            "get", "service", "chat-engine", "-n", namespace, "-o", "jsonpath={.spec.ports[*].port}"
+        )
+        return [int(each) for each in found.stdout.split()]
+
+    until(lambda: ports() == [8080])
+    ome_controller.settle()
+    before = ome_controller.writes_in(namespace)
+    ome_controller.resync()
+    assert ome_controller.writes_in(namespace) == before
+
+
 def test_what_somebody_changes_of_ours_is_set_again(
     kubectl: Kubectl, namespace: str, ome_controller: Running
 ) -> None:
