@@ -32,6 +32,9 @@ _APPLY: Final = "application/apply-patch+yaml"
 _JSON_PATCH: Final = "application/json-patch+json"
 _METADATA_ONLY: Final = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 _METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+# A resourceVersion that no object has: etcd's first revision is before its first write. The API server
+# compares it with an object that exists, and has nothing to compare it with for one that doesn't.
+_OF_NOTHING: Final = "1"
 _TIMEOUT: Final = 30.0
 _TRIES: Final = 4
 _LONGEST_WAIT: Final = 30.0
@@ -190,6 +193,12 @@ class Api:
         return await self._json(
             "PATCH", resource, namespace, name, query=query, body=body, content=_APPLY
         )
+
+    async def apply_new(self, resource: Resource, body: Json) -> Json:
+        """Server-side apply of an object that must not exist yet; a 409 when it does, whosever its fields
+        are."""
+        metadata = {**body["metadata"], "resourceVersion": _OF_NOTHING}
+        return await self.apply(resource, {**body, "metadata": metadata}, force=False)
 
     async def patch(
         self,

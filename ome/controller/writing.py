@@ -6,7 +6,6 @@ by the service is never touched. A plan's `Hold` costs no request.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -34,14 +33,9 @@ _REPLICAS_MANAGER: Final = "ome-controller-replicas"
 _INGRESS: Final = "ingress"
 # On an HPA: its target may have a ScaledObject too (KEDA's admission of ScaledObjects).
 _KEDA_MAY_TAKE: Final = "validations.keda.sh/hpa-ownership"
-# How the API server begins a conflict about who manages a field.
-_TAKEN: Final = "Apply failed with "
 
 # The words of an authorizer; a quota, a webhook or a namespace that ends forbids in other ones.
 _LACKS_RIGHT: Final = re.compile(r'User ".*" cannot ').search
-
-# The metadata of an object, None for nothing, or why that isn't known.
-Found = dict[str, Any] | ApiError | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +78,6 @@ class Writer:
         after it, as documented. What has failed removes nothing.
         """
         outcome = Outcome()
-        found = await self._look(plan)
         for component, action in plan.actions.items():
             if any(failure.stops for failure in outcome.failures):
                 outcome.unreached.append(component)
@@ -92,7 +85,7 @@ class Writer:
             keep: set[ObjectRef] = set()
             if isinstance(action, Apply):
                 keep = {ref_of(each) for each in action.objects}
-                if not await self._apply_all(service, component, action.objects, found, outcome):
+                if not await self._apply_all(service, component, action.objects, outcome):
                     continue
             elif not isinstance(action, Remove):
                 continue
@@ -104,12 +97,11 @@ class Writer:
         service: InferenceService,
         component: str,
         objects: Iterable[Json],
-        found: dict[ObjectRef, Found],
         outcome: Outcome,
     ) -> bool:
         whole = True
         for desired in objects:
-            failure = await self._apply(service, component, desired, found, outcome)
+            failure = await self._apply(service, component, desired, outcome)
             if failure is not None:
                 outcome.failures.append(failure)
                 whole = False
@@ -117,25 +109,8 @@ class Writer:
                     break
         return whole
 
-    async def _look(self, plan: Plan) -> dict[ObjectRef, Found]:
-        """What the API server has under the names of objects that aren't known: all asked for at once."""
-        refs = [ref for ref in map(ref_of, plan.objects()) if self._owned.get(ref) is None]
-        refs = [ref for ref in refs if ref.kind not in self._unreadable]
-        return dict(zip(refs, await asyncio.gather(*map(self._look_at, refs)), strict=True))
-
-    async def _look_at(self, ref: ObjectRef) -> Found:
-        try:
-            return await self._api.look(BY_KIND[ref.kind], ref.namespace, ref.name)
-        except ApiError as error:
-            return error
-
     async def _apply(
-        self,
-        service: InferenceService,
-        component: str,
-        desired: Json,
-        found: dict[ObjectRef, Found],
-        outcome: Outcome,
+        self, service: InferenceService, component: str, desired: Json, outcome: Outcome
     ) -> Failure | None:
         ref = ref_of(desired)
         if problem := self._unreadable.get(ref.kind):
@@ -144,10 +119,7 @@ class Writer:
         known = self._owned.get(ref)
         try:
             if known is None:
-                if ref not in found:
-                    # It went, or its kind came, since the others were looked for.
-                    found[ref] = await self._look_at(ref)
-                refused = await self._create(service, component, desired, wanted, found[ref])
+                refused = await self._create(service, component, desired, wanted)
                 if refused is not None:
                     return refused
             elif known.owner != service.uid:
@@ -164,31 +136,26 @@ class Writer:
         return None
 
     async def _create(
-        self,
-        service: InferenceService,
-        component: str,
-        desired: Json,
-        wanted: str,
-        found: Found,
+        self, service: InferenceService, component: str, desired: Json, wanted: str
     ) -> Failure | None:
-        """Apply an object that isn't known: one that exists all the same is ours, or is left alone.
-        What came into being since it was looked for is told by a conflict."""
-        if isinstance(found, ApiError):
-            raise found
+        """Apply an object that isn't known: one that exists all the same is ours, or is left alone."""
         ref = ref_of(desired)
-        if found is not None:
-            owner = controlling_service(found["metadata"])
-            if owner.get("uid") != service.uid:
-                return _not_ours(service, component, ref, owner.get("name", ""))
-        body = _marked(desired, wanted, found["metadata"]["uid"] if found else "")
+        resource = BY_KIND[ref.kind]
         if ref.kind == "ScaledObject":
             await self._let_go(service, component)
         try:
-            made = await self._api.apply(BY_KIND[ref.kind], body, force=found is not None)
+            made = await self._api.apply_new(resource, _marked(desired, wanted))
         except ApiError as error:
-            if error.is_conflict and error.message.startswith(_TAKEN):
-                return _not_ours(service, component, ref, "")
-            raise
+            if not error.is_conflict:
+                raise
+            found = await self._api.look(resource, ref.namespace, ref.name)
+            if found is None:
+                raise
+            owner = controlling_service(found["metadata"])
+            if owner.get("uid") != service.uid:
+                return _not_ours(service, component, ref, owner.get("name", ""))
+            body = _marked(desired, wanted, found["metadata"]["uid"])
+            made = await self._api.apply(resource, body, force=True)
         self._owned.applied(made, wanted)
         return None
 
@@ -219,7 +186,7 @@ class Writer:
         if _ports(found) <= _ports(body):
             raise error
         await self._api.delete(resource, ref.namespace, ref.name, known.uid)
-        return await self._api.apply(resource, body, force=False)
+        return await self._api.apply_new(resource, body)
 
     async def _let_go(self, service: InferenceService, component: str) -> None:
         """Let KEDA's webhook take a ScaledObject although an HPA of ours still counts: it goes

@@ -276,11 +276,21 @@ class WritingApi(FakeApi):
         await self._begin("look", name)
         return self.objects.get(ObjectRef(resource.kind, namespace, name))
 
+    async def apply_new(self, resource: Any, body: Json) -> Json:
+        ref = ref_of(body)
+        await self._begin("apply new", str(ref))
+        if ref in self.objects:
+            raise ApiError(409, "Conflict", "the object has been modified")
+        return self._apply(body, "ome-controller")
+
     async def apply(
         self, resource: Any, body: Json, *, force: bool, manager: str = "ome-controller"
     ) -> Json:
+        await self._begin("apply", str(ref_of(body)), manager, force)
+        return self._apply(body, manager)
+
+    def _apply(self, body: Json, manager: str) -> Json:
         ref = ref_of(body)
-        await self._begin("apply", str(ref), manager, force)
         known = self.objects.get(ref)
         uid = body["metadata"].get("uid")
         if uid is not None and (known is None or known["metadata"]["uid"] != uid):

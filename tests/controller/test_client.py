@@ -28,6 +28,10 @@ OBJECT: Json = {
     "metadata": {"name": "a", "namespace": "demo"},
     "spec": {"x": 1},
 }
+NEW: Json = {
+    **OBJECT,
+    "metadata": {"name": "a", "namespace": "demo", "resourceVersion": "1"},
+}
 NODES: Json = {"metadata": {"name": "h100"}}
 OPERATIONS = [{"op": "remove", "path": "/metadata/finalizers/0"}]
 MANAGED = {"fieldManager": "ome-controller"}
@@ -43,6 +47,10 @@ WRITES: dict[str, tuple[Callable[[Api], Awaitable[Any]], tuple[str, str, Json, s
     "apply": (
         lambda api: api.apply(DEPLOYMENT, OBJECT, force=False),
         ("PATCH", f"{APPS}/a", {**MANAGED, "force": "false"}, APPLY, OBJECT),
+    ),
+    "apply of what must not exist": (
+        lambda api: api.apply_new(DEPLOYMENT, OBJECT),
+        ("PATCH", f"{APPS}/a", {**MANAGED, "force": "false"}, APPLY, NEW),
     ),
     "forced apply by another manager": (
         lambda api: api.apply(DEPLOYMENT, OBJECT, force=True, manager="other"),

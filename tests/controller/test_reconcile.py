@@ -141,7 +141,7 @@ async def test_a_status_that_is_refused_is_told_by_an_event() -> None:
 @in_loop
 async def test_a_write_that_fails_is_told_and_tried_again() -> None:
     case = Case(runtime(), service())
-    case.fail("apply", ApiError(422, "Invalid", "spec.x: no"))
+    case.fail("apply new", ApiError(422, "Invalid", "spec.x: no"))
     with pytest.raises(Failed, match=r"spec\.x: no"):
         await case.reconcile()
     assert case.condition("WorkloadApplied") == ("False", "Invalid", "spec.x: no")
@@ -174,8 +174,7 @@ async def test_what_a_namesake_has_left_is_told_and_waited_for() -> None:
 
 
 FAULTS: dict[str, tuple[str, Exception]] = {
-    "no answer to a look": ("look", Unreachable("cut")),
-    "no answer to a write": ("apply", Unreachable("cut")),
+    "no answer to a write": ("apply new", Unreachable("cut")),
     "no answer to a status": ("patch", Unreachable("cut")),
     "a conflict": ("patch", ApiError(409, "Conflict", "modified")),
 }

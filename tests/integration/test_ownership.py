@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from objects import apply, conditions, events, ready, runtime, service
 from running import Running
 
@@ -69,11 +70,20 @@ def test_a_component_is_removed_with_all_it_has(
     until(lambda: _names(kubectl, namespace) == {"Service/foreign"})
 
 
+# A server-side apply of ours would have no quarrel with the last two.
+THEIRS: dict[str, dict[str, Any]] = {
+    "with a selector": {"selector": {"app": "mine"}, "ports": [{"port": 80, "targetPort": 80}]},
+    "without selector and ports": {"clusterIP": "None"},
+    "without selector": {"ports": [{"port": 9, "name": "theirs"}]},
+}
+
+
+@pytest.mark.parametrize("name", THEIRS)
 def test_a_service_of_somebody_else_is_never_taken_over(
-    kubectl: Kubectl, namespace: str, ome_controller: Running
+    name: str, kubectl: Kubectl, namespace: str, ome_controller: Running
 ) -> None:
-    spec = {"selector": {"app": "mine"}, "ports": [{"port": 80, "targetPort": 80}]}
-    mine = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "chat"}, "spec": spec}
+    metadata = {"name": "chat"}
+    mine = {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": THEIRS[name]}
     apply(kubectl, namespace, mine)
     before = kubectl.json("get", "service", "chat", "-n", namespace)
     apply(kubectl, namespace, runtime(f"{namespace}-r"), service("chat", f"{namespace}-r"))
