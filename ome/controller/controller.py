@@ -259,7 +259,9 @@ class Controller:
         for kind, count in self.world.counts():
             self.metrics.objects.labels(kind).set(count)
         for engine in self._engines:
-            self.metrics.plugins.labels(engine.name, engine.version).set(int(not engine.problems))
+            self.metrics.plugins.labels(engine.name, engine.version).set(
+                int(self._engines.is_up(engine))
+            )
         for error in self._engines.errors:
             self.metrics.plugins.labels(error.name, "").set(0)
         return self.metrics.exposition()

@@ -14,6 +14,7 @@ from stevedore.extension import ExtensionManager
 
 from ome.api import OmeError, Problem
 from ome.engines.engines import Engine, Engines, LoadError, PluginRefused, register
+from ome.engines.guard import is_the_users
 
 __all__ = ["GROUP", "discover", "plain_name"]
 
@@ -44,6 +45,10 @@ class _Extensions(ExtensionManager[Any]):
             return super()._load_one_plugin(ep, *args, **kwargs)
         except SystemExit as error:
             raise ImportError(f"it called sys.exit({error.code!r})") from error
+        except BaseException as error:
+            if isinstance(error, Exception) or is_the_users(error):
+                raise
+            raise ImportError(f"it raised {type(error).__name__}") from error
 
 
 def discover(group: str = GROUP, *, only: Iterable[str] | None = None) -> Engines:

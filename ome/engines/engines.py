@@ -16,7 +16,7 @@ import pluggy
 
 from ome.api import Problem
 from ome.engines import hookspecs
-from ome.engines.guard import Clock, Guard, copy_json, failure
+from ome.engines.guard import Clock, Guard, copy_json, failure, is_the_users
 from ome.engines.presets import OfferedPreset, offer
 from ome.engines.types import (
     CONTRACT,
@@ -133,10 +133,9 @@ def _is_preset(answer: object) -> bool:
 def _asked(hook: Callable[[], Any], name: str) -> Any:
     try:
         return hook()
-    except (
-        Exception,
-        SystemExit,
-    ) as error:  # a plugin may raise anything; it must cost only itself
+    except BaseException as error:  # a plugin may raise anything; it must cost only itself
+        if is_the_users(error):
+            raise
         raise PluginRefused(f"{name} failed: {type(error).__name__}: {error}") from error
 
 
@@ -210,6 +209,10 @@ class Engines:
                 )
                 found.append(Problem("PresetFailed", text))
         return found
+
+    def is_up(self, engine: Engine) -> bool:
+        """Whether a plugin does its work: all of it is used, and no hook failed when it was last asked."""
+        return not engine.problems and not self._guard.fails(engine.label)
 
     def recognise(self, container: Container) -> Recognised:
         """Which engine a container runs. A tie is nobody's: the null engine, and a problem."""
@@ -329,13 +332,8 @@ def _copy(view: PodView) -> PodView:
 
 def _key(container: Container) -> tuple[object, ...]:
     """What tells containers apart."""
-    return (
-        container.image,
-        container.command,
-        container.args,
-        tuple(sorted(container.env.items())),
-        container.version,
-    )
+    env = tuple(sorted(container.env.items()))
+    return container.image, container.command, container.args, env, container.version
 
 
 _KEPT: Final = 4_096

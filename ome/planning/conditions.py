@@ -121,14 +121,17 @@ def _component(plan: Plan, name: str, workload: Workload | None) -> Json:
     """A component is as ready as its Deployment is available.
 
     A Deployment that says nothing yet, or isn't there yet, is Unknown. Without one, a refusal makes the
-    component False: nothing will come until somebody acts.
+    component False: nothing will come until somebody acts. One whose pods can't be made (a quota, an
+    admission webhook) tells why, instead of how few there are.
     """
     action = plan.actions.get(name)
     if workload is None:
         if isinstance(action, Hold):
             return _refused(plan, action)
         return _said("Unknown", "Initializing", f"{name} component initializing")
-    available = workload.available
+    available, refused = workload.available, workload.refused
+    if refused is not None and (available or {}).get("status") != "True":
+        return _said("False", refused.get("reason", ""), refused.get("message", ""))
     if available is None or available.get("status") not in _STATUSES:
         progress = workload.progressing or {}
         reason = progress.get("reason") or "Initializing"

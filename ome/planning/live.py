@@ -63,7 +63,7 @@ _TEN_MINUTES: Final = re.compile(r"(.{14}\d)\d:\d\d(?:\.\d+)?(.+)")
 @dataclass(frozen=True, slots=True)
 class Workload:
     """A component's Deployment. `available` and `progressing` are its conditions of these types, without
-    their times."""
+    their times; `refused` is `ReplicaFailure` while that holds: pods can't be made."""
 
     component: str
     ref: ObjectRef
@@ -71,6 +71,7 @@ class Workload:
     observed_generation: int = 0
     available: Json | None = None
     progressing: Json | None = None
+    refused: Json | None = None
     revision: str = ""
     replicas: int = 0
     ready: int = 0
@@ -137,6 +138,7 @@ def read_workload(raw: Any) -> Workload | None:
         return None
     ref, component = found
     metadata, status = _object(raw.get("metadata")), _object(raw.get("status"))
+    refused = _condition(status, "ReplicaFailure")
     return Workload(
         component=component,
         ref=ref,
@@ -144,6 +146,7 @@ def read_workload(raw: Any) -> Workload | None:
         observed_generation=_count(status.get("observedGeneration")) or 0,
         available=_condition(status, "Available"),
         progressing=_condition(status, "Progressing"),
+        refused=refused if refused is not None and refused["status"] == "True" else None,
         revision=_text(_object(metadata.get("annotations")).get(_REVISION)),
         replicas=_count(status.get("replicas")) or 0,
         ready=_count(status.get("readyReplicas")) or 0,

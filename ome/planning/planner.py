@@ -8,12 +8,13 @@ inference-services documents (v1.3).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from ome.api import InferenceService, Problem
 from ome.engines.engines import Engines
+from ome.engines.guard import HOOK_FAILED
 from ome.planning import objects
 from ome.planning.component import Component, build_component
 from ome.planning.context import COMPONENTS, ComponentRefused, ServiceContext
@@ -23,11 +24,12 @@ from ome.planning.names import MAX_NAME
 from ome.planning.plan import Action, Apply, Event, Hold, Overlays, Plan, Provenance, Remove
 from ome.planning.scaling import autoscaler_object
 from ome.planning.stored import stored_conditions
+from ome.planning.unread import unread_values
 from ome.resolution.pinning import Pin
 from ome.resolution.refusals import Refused
 from ome.resolution.resolve import Resolution, resolve
 from ome.scoring.verdict import declared_mode
-from ome.snapshot import Snapshot
+from ome.snapshot import PRESET_ANNOTATION, Snapshot
 
 __all__ = ["plan"]
 
@@ -38,6 +40,8 @@ _DRIFTED: Final = "RuntimeDrifted"
 _NAME: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _CLUSTER_LOCAL: Final = "networking.knative.dev/visibility"
 _DISABLE_INGRESS: Final = "ome.io/ingress-disable-creation"
+# What is missing where a preset was to supply it.
+_OF_PRESETS: Final = frozenset({"ImageMissing", "NoContainer"})
 
 
 def plan(
@@ -202,7 +206,7 @@ class _ServicePlan:
             status=pin.status if pin else {},
             conditions=(*self._conditions(refused), *_drift_conditions(context.service, pin)),
             denial=context.resolution.denial,
-            events=tuple(self._events),
+            events=(*self._events, *self._plugin_events()),
             warnings=tuple(dict.fromkeys(context.warnings)),
             decision=_decision(context.resolution, context.fits),
             provenance=dict[str, Provenance](self._provenance or {}),
@@ -210,6 +214,11 @@ class _ServicePlan:
             autoscalers=self._autoscalers(),
             overlays=self._overlays(),
         )
+
+    def _plugin_events(self) -> Iterable[Event]:
+        """A hook that failed costs its answer alone, so nothing else would tell the user."""
+        found = [each for each in self._context.warnings if each.code == HOOK_FAILED]
+        return dict.fromkeys(Event("Warning", each.code, each.message) for each in found)
 
     def _autoscalers(self) -> dict[str, dict[str, str]]:
         return {
@@ -243,8 +252,10 @@ class _ServicePlan:
         return Hold((problem,))
 
     def _advise(self) -> None:
-        """The event for a named runtime that doesn't declare support, while the service follows it."""
+        """What is skipped in the service, and the event for a named runtime that doesn't declare support,
+        while the service follows it."""
         resolution = self._context.resolution
+        self._context.warnings.extend(unread_values(self._context.service))
         reference = self._context.spec.get("runtime") or {}
         if resolution.incompatible and resolution.model and reference.get("autoSync") is not False:
             text = (
@@ -260,7 +271,7 @@ class _ServicePlan:
         try:
             part = build_component(self._context, name, leaves, removals)
         except ComponentRefused as refused:
-            problems = tuple(replace(item, ref=self._context.ref) for item in refused.problems)
+            problems = tuple(self._explained(item) for item in refused.problems)
             self._events.append(Event("Warning", refused.reason, problems[0].message))
             return Hold(problems)
         self._parts[name] = part
@@ -268,6 +279,24 @@ class _ServicePlan:
             self._provenance[name] = leaves
             self._removals[name] = removals
         return Apply(tuple(_raw_objects(self._context, part)))
+
+    def _explained(self, problem: Problem) -> Problem:
+        """A refusal of the service. A container or image that is missing is often one of a preset that
+        nobody has filled in."""
+        found = replace(problem, ref=self._context.ref)
+        if problem.code not in _OF_PRESETS:
+            return found
+        for ref, _ in self._context.resolution.layers:
+            runtime = self._context.snapshot.runtime_of(ref)
+            if runtime and (preset := runtime.annotations.get(PRESET_ANNOTATION)):
+                named = f'{ref} names the preset "{preset}" ({PRESET_ANNOTATION})'
+                text = f"{named}, and nobody has filled it in"
+                fix = (
+                    "a preset fills a runtime when OME's webhook admits it or a file is rendered, not "
+                    "later: write the runtime's containers out, or apply it anew where the webhook serves"
+                )
+                return replace(found, message=f"{problem.message}: {text}", fix=fix)
+        return found
 
     def _ingress(self) -> Action:
         """The Service named after the InferenceService, while ingress creation is off."""

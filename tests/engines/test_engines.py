@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import types
 from collections.abc import Callable
@@ -145,6 +146,11 @@ def test_hook_ome_dialect_is_asked_once_per_version() -> None:
     assert "it gives something that is no Dialect" in found.problems[0].message
 
 
+def raised(error: BaseException | None = None) -> Any:
+    """Raise what a plugin shouldn't."""
+    raise error or RuntimeError("no luck")
+
+
 def test_hook_ome_profiles() -> None:
     engines = Engines([engine("a", ome_profiles=lambda: [Profile("p")])])
     assert set(engines.profiles) == {"p"}
@@ -234,6 +240,7 @@ def test_hook_ome_findings_become_warnings_of_the_plan() -> None:
         (lambda: ["junk"], "ome_findings failed: it gives something that is no Finding"),
         (lambda: 5, "ome_findings failed: it gives something that is no Finding"),
         (lambda: sys.exit(3), "ome_findings failed: SystemExit: 3"),
+        (lambda: raised(GeneratorExit("odd")), "ome_findings failed: GeneratorExit: odd"),
         (lambda: [Finding(1, 2, 3)], "ome_findings failed: it gives something that is no Finding"),  # type: ignore[arg-type]
     ],
 )
@@ -241,9 +248,44 @@ def test_hook_ome_findings_failing_leaves_the_rendering_alone(findings: Any, mes
     bad = Engines([engine("a", ome_detect=by_image, ome_findings=findings)])
     rendered = plan_of(runtime(), service(), engines=bad)
     assert list(rendered.objects()) == list(plan_of(runtime(), service()).objects())
-    assert [warning.message for warning in rendered.warnings] == [
-        f"engine plugin a (ome-engine-a 1): {message}"
+    told = f"engine plugin a (ome-engine-a 1): {message}"
+    assert [warning.message for warning in rendered.warnings] == [told]
+    assert [(each.reason, each.message) for each in rendered.events] == [
+        ("EnginePluginFailed", told)
     ]
+
+
+def test_a_plugin_is_up_while_its_hooks_work() -> None:
+    answers = iter([[], raised, []])
+
+    def find() -> Any:
+        answer = next(answers)
+        return answer() if callable(answer) else answer
+
+    one = engine("a", ome_detect=by_image, ome_findings=find)
+    other = engine("b", ome_presets=lambda: [5])
+    engines = Engines([one, other])
+    found = []
+    for _ in range(3):
+        plan_of(runtime(), service(), engines=engines)
+        found.append(engines.is_up(one))
+    assert found == [True, False, True]
+    assert not engines.is_up(other)
+
+
+@pytest.mark.parametrize("handled", [True, False])
+def test_a_ctrl_c_is_the_users_unless_the_process_handles_it(
+    handled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler = (lambda *_: None) if handled else signal.default_int_handler
+    monkeypatch.setattr(signal, "getsignal", lambda _: handler)
+    engines = Engines([engine("a", ome_detect=lambda: raised(KeyboardInterrupt()))])
+    if handled:
+        (problem,) = engines.recognise(VIEW).problems
+        assert "ome_detect failed: KeyboardInterrupt" in problem.message
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            engines.recognise(VIEW)
 
 
 def test_the_dialect_of_the_engine_edits_the_arguments() -> None:

@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
-from ome.api import ApiObject, InvalidObject
+from ome.api import ApiObject, InferenceService, InvalidObject
+from ome.engines.engines import Engines
 from ome.planning.names import component_name
 from ome.planning.plan import Apply, Hold, Remove
+from ome.planning.planner import plan
 from ome.planning.podchecks import check_pod
+from ome.snapshot import Snapshot
 from ome.testing.builders import container, deployment, model, plan_of, runtime, service
 
 Json = dict[str, Any]
@@ -597,3 +600,47 @@ def test_probe_profiles_are_said() -> None:
     engine = {"annotations": {"runtime.ome.io/probe-profile": "nope"}}
     rendered = plan_of(runtime(), service(engine=engine))
     assert [warning.message for warning in rendered.warnings] == ["unknown probe profile: nope"]
+
+
+@pytest.mark.parametrize(
+    ("engine_config", "missing"),
+    [
+        ({"runner": {"name": "ome-container"}}, 'container "ome-container" has no image'),
+        ({}, "no containers found in pod spec and no runner spec provided"),
+    ],
+    ids=["no image", "no container"],
+)
+def test_a_preset_that_nobody_has_filled_in(engine_config: Json, missing: str) -> None:
+    annotations = {"ome.io/engine": "sglang-pd"}
+    named = runtime(engine_config, metadata={"annotations": annotations})
+    item = service()
+    assert isinstance(item, InferenceService)
+    # As in a cluster, where the runtime is as it was stored.
+    snapshot = Snapshot.of([named, item], presets=lambda _: None)
+    rendered = plan(snapshot, item, Engines())
+    names = 'ClusterServingRuntime/rt names the preset "sglang-pd" (ome.io/engine)'
+    (problem,) = rendered.actions["engine"].problems  # type: ignore[union-attr]
+    assert problem.message == f"{missing}: {names}, and nobody has filled it in"
+    assert "apply it anew where the webhook serves" in problem.fix
+    assert rendered.events[0].message == problem.message
+
+
+def test_values_that_name_nothing_are_skipped_and_told() -> None:
+    annotations = {"ome.io/deploymentMode": "Serverless"}
+    odd = service(
+        engine={"annotations": {"ome.io/deploymentMode": "rawdeployment"}},
+        runtime={"name": "rt", "kind": "Runtime"},
+        metadata={"annotations": annotations},
+    )
+    rendered = plan_of(runtime(), odd)
+    assert isinstance(rendered.actions["engine"], Apply)
+    modes = "use one of MultiNode, OMENative, RawDeployment, VirtualDeployment"
+    assert [str(each) for each in rendered.warnings] == [
+        f'{CHAT}metadata.annotations[ome.io/deploymentMode]: "Serverless" is no deployment mode and is '
+        f"skipped; {modes}",
+        f'{CHAT}spec.engine.annotations[ome.io/deploymentMode]: "rawdeployment" is no deployment mode and is '
+        f"skipped; {modes}",
+        f'{CHAT}spec.runtime.kind: "Runtime" is no kind of runtime; the name is looked for in the namespace '
+        "first; use ClusterServingRuntime or ServingRuntime",
+    ]
+    assert not plan_of(runtime(), service()).warnings

@@ -54,6 +54,7 @@ def test_a_workload() -> None:
             "message": "Deployment does not have minimum availability.",
             "lastUpdateTime": ENDED,
         },
+        {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "quota"},
     ]
     status = {
         "observedGeneration": 3,
@@ -75,6 +76,7 @@ def test_a_workload() -> None:
             "message": "Deployment does not have minimum availability.",
         },
         progressing={"status": "True", "reason": "NewReplicaSetAvailable", "message": ""},
+        refused={"status": "True", "reason": "FailedCreate", "message": "quota"},
         revision="7",
         replicas=4,
         ready=2,
@@ -87,6 +89,8 @@ def test_a_workload_that_says_nothing_yet() -> None:
     odd = {"replicas": True, "readyReplicas": -1, "updatedReplicas": "2", "conditions": {}}
     assert read_workload(live("Deployment")) == fresh
     assert read_workload(live("Deployment", odd, generation=1.5)) == fresh
+    over = {"conditions": [{"type": "ReplicaFailure", "status": "False"}]}
+    assert read_workload(live("Deployment", over)) == fresh
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,9 @@ def asked(status: Any = None, **spec: Any) -> InferenceService:
     return with_status(made, status)
 
 
+REFUSED = {"status": "True", "reason": "FailedCreate", "message": "quota"}
+
+
 def with_status(target: InferenceService, status: Any) -> InferenceService:
     """The service with any status: what other controllers wrote need not be readable."""
     copied = target.model_copy()
@@ -131,6 +134,9 @@ def test_a_service_that_no_api_server_has_seen_is_of_no_generation() -> None:
         ),
         (running(workload(ENOUGH)), ENOUGH),
         (running(workload(TOO_FEW)), TOO_FEW),
+        (running(replace(workload(TOO_FEW), refused=REFUSED)), ("False", "FailedCreate", "quota")),
+        (running(replace(workload(None), refused=REFUSED)), ("False", "FailedCreate", "quota")),
+        (running(replace(workload(ENOUGH), refused=REFUSED)), ENOUGH),
         (running(workload(("Unknown", "", ""))), ("Unknown", "", "")),
     ],
 )  # fmt: skip

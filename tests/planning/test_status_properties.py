@@ -88,7 +88,10 @@ def lives(draw: st.DrawFn) -> Live:
     workloads, scalers = {}, {}
     for name in draw(st.sets(NAMES)):
         ref = ObjectRef("Deployment", "demo", f"chat-{name}")
-        workloads[name] = Workload(name, ref, available=draw(SAID), progressing=draw(SAID))
+        said = draw(st.tuples(SAID, SAID, SAID))
+        workloads[name] = Workload(
+            name, ref, available=said[0], progressing=said[1], refused=said[2]
+        )
         ref = ObjectRef("HorizontalPodAutoscaler", "demo", f"chat-{name}")
         scalers[name] = Scaler(name, ref, draw(COUNTS), draw(COUNTS), draw(TEXTS))
     return Live(workloads, tuple(draw(st.lists(PODS, max_size=4))), scalers)
