@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import re
 import signal
 import sys
 from typing import Any, Final
@@ -17,6 +18,7 @@ from ome.snapshot import DEFAULT_OME_NAMESPACE
 
 __all__ = ["run"]
 
+_LABEL: Final = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _NEEDS: Final = (
     "error: the controller's own packages are missing ({name}); install them with: "
     "pip install 'ome[controller]'"
@@ -67,6 +69,8 @@ def _settings(options: argparse.Namespace) -> Any:
             raise _Unusable(f"{flag}: {error}") from None
 
     namespace = options.ome_namespace or os.environ.get("POD_NAMESPACE") or DEFAULT_OME_NAMESPACE
+    for flag in ("ome_namespace", "leader_election_namespace"):
+        read(flag, _namespace)
     times = Times(
         read("leader_elect_lease_duration", parse_duration),
         read("leader_elect_renew_deadline", parse_duration),
@@ -94,6 +98,12 @@ def _settings(options: argparse.Namespace) -> Any:
         retention=read("runtime_revision_retention", _count),
         grace=read("runtime_revision_grace_period", parse_duration),
     )
+
+
+def _namespace(text: str | None) -> str:
+    if text and not _LABEL.fullmatch(text):
+        raise ValueError(f'"{text}" is no namespace: use lower-case letters, digits and dashes')
+    return text or ""
 
 
 def _number(text: str) -> float:

@@ -173,7 +173,7 @@ class Api:
         response = await self._send("WATCH", url, {"Accept": accept}, None, timeout)
         try:
             if response.status >= 400:
-                raise _error(response, await _read(response))
+                raise _error(response, await _read(response, f"WATCH {url}"))
             yield _lines(response)
         finally:
             response.close()
@@ -258,7 +258,7 @@ class Api:
             await self._limit.wait()
             headers = {"Accept": accept, "Content-Type": content}
             response = await self._send(method, url, headers, body, timeout)
-            data = await _read(response)
+            data = await _read(response, f"{method} {url}")
             if response.status < 400:
                 return _object(data)
             error = _error(response, data)
@@ -298,17 +298,17 @@ class Api:
             response: aiohttp.ClientResponse = sent.response
             code = str(response.status)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise Unreachable(cause(error)) from error
+            raise Unreachable(f"{method} {url}: {cause(error)}") from error
         finally:
             self._metrics.request(method, url, code, time.monotonic() - start)
         return response
 
 
-async def _read(response: aiohttp.ClientResponse) -> bytes:
+async def _read(response: aiohttp.ClientResponse, request: str) -> bytes:
     try:
         return await response.read()
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise Unreachable(cause(error)) from error
+        raise Unreachable(f"{request}: {cause(error)}") from error
 
 
 async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
@@ -343,6 +343,8 @@ def _start(data: bytes) -> str:
 
 def cause(error: BaseException) -> str:
     """What an error says, or at least its kind."""
+    if isinstance(error, TimeoutError) and not str(error):
+        return "no answer in time"
     return str(error) or type(error).__name__
 
 

@@ -51,26 +51,29 @@ class Collector:
             collect_revisions(revisions, used, self._clock(), keep=self._keep, grace=self._grace)
         )
         uids = {each.name: each.uid for each in revisions}
+        done = 0
         for each in due:
             try:
-                await self._carry_out(each, uids[each.revision])
+                done += await self._carry_out(each, uids[each.revision])
             except ApiError as error:
                 if not error.is_missing:
                     raise
-        return len(due)
+        return done
 
-    async def _carry_out(self, collected: Collected, uid: str) -> None:
+    async def _carry_out(self, collected: Collected, uid: str) -> bool:
+        """Returns whether something was written."""
         resource = BY_KIND["ControllerRevision"]
         namespace, name = self._world.ome_namespace, collected.revision
         fields = {"revision": name, "action": collected.action}
         if collected.action == "Delete":
             if self._world.concerns.pinned_to(name):
-                return  # since it was decided
+                return False  # since it was decided
             await self._api.delete(resource, namespace, name, uid)
             self._world.remove_revision(ObjectRef(resource.kind, namespace, name))
             _log.info("collected a revision", extra={"fields": fields})
-            return
+            return True
         _log.info("collected a revision", extra={"fields": fields})
         since = None if collected.since is None else stamp(collected.since)
         patch = {"metadata": {"annotations": {ELIGIBLE_SINCE: since}}}
         self._world.made_revision(await self._api.patch(resource, namespace, name, patch))
+        return True

@@ -32,12 +32,12 @@ class ConfigFeed:
         try:
             config = parse_config(raw)
         except InvalidConfig as error:
-            self._world.config_problem = error.problems[0]
+            self._world.config_problems = error.problems
             for problem in error.problems:
                 fields = {"object": str(self._ref), "path": problem.path}
                 _log.error(f"configuration can't be used: {problem}", extra={"fields": fields})
         else:
-            self._world.config, self._world.config_problem = config, None
+            self._world.config, self._world.config_problems = config, ()
             self._world.has_config = True
             _log.info("configuration read", extra={"fields": {"object": str(self._ref)}})
         self._changed()
@@ -46,8 +46,10 @@ class ConfigFeed:
         """The ConfigMap is gone: what holds when nothing is configured holds."""
         if ref == self._ref:
             self._exists = False
-            self._world.config, self._world.config_problem = Config(), None
+            self._world.config, self._world.config_problems = Config(), ()
             self._world.has_config = False
+            fields = {"object": str(self._ref)}
+            _log.warning("configuration is gone, defaults hold", extra={"fields": fields})
             self._changed()
 
     def known(self) -> list[ObjectRef]:

@@ -82,7 +82,8 @@ async def connect(kubeconfig: str | None = None, context: str | None = None) -> 
         except ConfigException:
             pass
     if kubeconfig is not None and not Path(kubeconfig).is_file():
-        raise ConfigException(f"{kubeconfig}: there is no such file")
+        what = "it is no file" if Path(kubeconfig).exists() else "there is no such file"
+        raise ConfigException(f"{kubeconfig}: {what}")
     if kubeconfig is not None and not _is_mapping(Path(kubeconfig)):
         raise ConfigException(
             f"{kubeconfig}: it holds no kubeconfig (an object with clusters and contexts)"

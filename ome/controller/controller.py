@@ -157,10 +157,7 @@ class Controller:
 
     def problems(self) -> list[str]:
         """Why the process isn't ready, one reason each."""
-        found = self.feeds.problems()
-        if self.world.config_problem is not None:
-            found.append(str(self.world.config_problem))
-        return found
+        return [*self.feeds.problems(), *map(str, self.world.config_problems)]
 
     def _led(self, leads: bool) -> None:
         self._leads = leads
@@ -172,8 +169,8 @@ class Controller:
     def _states_changed(self) -> None:
         """Work while this process leads, knows enough, and has a configuration that can be used."""
         world = self.world
-        self.metrics.config_valid.set(int(world.config_problem is None))
-        configured = world.config_problem is None or world.has_config
+        self.metrics.config_valid.set(int(not world.config_problems))
+        configured = not world.config_problems or world.has_config
         if self._leads and configured and self.feeds.is_synced:
             if not self._active.is_set():
                 _log.info("working")

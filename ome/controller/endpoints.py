@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 
@@ -20,8 +21,8 @@ async def serve(
     problems: Callable[[], Iterable[str]],
     exposition: Callable[[], bytes],
 ) -> list[str]:
-    """Serve the endpoints until the stack is left. Returns the URLs that are served. Raises OSError for an
-    address that can't be had.
+    """Serve the endpoints until the stack is left. Returns the URLs that are served. Raises OSError, which
+    names the flag, for an address that can't be had.
 
     `problems` says why the process isn't ready, one reason each; `exposition` gives the metrics.
     """
@@ -40,10 +41,22 @@ async def serve(
 
     health_routes = [web.get("/healthz", healthz), web.get("/readyz", readyz)]
     urls = []
-    for address, routes in ((health, health_routes), (metrics, [web.get("/metrics", told)])):
+    for flag, address, routes in (
+        ("--health-probe-addr", health, health_routes),
+        ("--metrics-bind-address", metrics, [web.get("/metrics", told)]),
+    ):
         if address is not None:
-            urls.append(await _listen(stack, address, routes))
+            try:
+                urls.append(await _listen(stack, address, routes))
+            except OSError as error:
+                text = f"{flag}: can't listen on {address.host}:{address.port}: {_reason(error)}"
+                raise OSError(text) from error
     return urls
+
+
+def _reason(error: OSError) -> str:
+    """Why, without what asyncio says around it."""
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
 
 
 async def _listen(stack: AsyncExitStack, address: Address, routes: list[web.RouteDef]) -> str:

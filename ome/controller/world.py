@@ -91,7 +91,7 @@ class World:
     ) -> None:
         self.ome_namespace = ome_namespace
         self.config = Config()
-        self.config_problem: Problem | None = None
+        self.config_problems: tuple[Problem, ...] = ()
         self.has_config = False
         # Of a kind, the version up to which its watch has told everything; and what isn't known of all that
         # there is. Both are the feeds' to set.

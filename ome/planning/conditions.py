@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ome.api import InferenceService
 from ome.planning.context import COMPONENTS
-from ome.planning.live import Live, Workload, is_time
+from ome.planning.live import Live, Workload, container_names, is_time
 from ome.planning.plan import Hold, Plan, Remove
 from ome.planning.stored import conditions_by_type
 
@@ -31,6 +31,8 @@ Json = dict[str, Any]
 READY: Final = "Ready"
 # The controller's: False while something that a plan asks for couldn't be written, absent otherwise.
 WORKLOAD_APPLIED: Final = "WorkloadApplied"
+# Something else than OME changes what runs; absent otherwise.
+_ALTERED: Final = "WorkloadAltered"
 _ENGINE: Final = "EngineReady"
 _INGRESS: Final = "IngressReady"
 _RUNTIME: Final = "RuntimeReady"
@@ -49,6 +51,7 @@ _OWN: Final = frozenset(
         _OVERLAYS,
         WORKLOAD_APPLIED,
         "WorkloadLeft",
+        _ALTERED,
     }
 )
 _LONGEST_MESSAGE: Final = 1024
@@ -91,6 +94,8 @@ def conditions_of(
     overlays = _overlays(service, plan, old.get(_OVERLAYS))
     if overlays is not None:
         found[_OVERLAYS] = overlays
+    if altered := _altered(service, plan, live):
+        found[_ALTERED] = {"type": _ALTERED, **_said("True", "ForeignContainers", altered)}
     found[READY] = {"type": READY, **_ready(found)}
     for kind in _OWN & found.keys() - {READY, *_COUNTING}:
         found[kind].setdefault("severity", "Info")
@@ -148,6 +153,24 @@ def _ingress(plan: Plan, live: Live, old: Json | None) -> Json:
     action = plan.actions.get("ingress")
     said = _refused(plan, action) if isinstance(action, Hold) else _said("Unknown")
     return {"type": _INGRESS, **said}
+
+
+def _altered(service: InferenceService, plan: Plan, live: Live) -> str:
+    """What is said of containers that somebody else has put into a Deployment, or has renamed: an apply
+    leaves them, beside ours. "" where there are none."""
+    running = {each.ref.name: each.containers for each in live.workloads.values()}
+    found = []
+    for each in plan.objects():
+        name = each["metadata"]["name"]
+        if each["kind"] == "Deployment" and name in running:
+            ours = set(container_names(each["spec"]["template"]["spec"]))
+            if theirs := [one for one in running[name] if one not in ours]:
+                found.append((name, theirs))
+    return "; ".join(
+        f"Deployment {name} has containers that OME didn't put there: {', '.join(theirs)}; if nobody else "
+        f"needs them, remove them with: kubectl edit deployment {name} -n {service.namespace}"
+        for name, theirs in found
+    )
 
 
 def _runtime(plan: Plan, old: Json) -> Json:

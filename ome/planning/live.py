@@ -29,6 +29,7 @@ __all__ = [
     "PodFacts",
     "Scaler",
     "Workload",
+    "container_names",
     "is_time",
     "read_pod",
     "read_scaler",
@@ -63,7 +64,8 @@ _TEN_MINUTES: Final = re.compile(r"(.{14}\d)\d:\d\d(?:\.\d+)?(.+)")
 @dataclass(frozen=True, slots=True)
 class Workload:
     """A component's Deployment. `available` and `progressing` are its conditions of these types, without
-    their times; `refused` is `ReplicaFailure` while that holds: pods can't be made."""
+    their times; `refused` is `ReplicaFailure` while that holds: pods can't be made. `containers` are those
+    of its pods, by name."""
 
     component: str
     ref: ObjectRef
@@ -76,6 +78,7 @@ class Workload:
     replicas: int = 0
     ready: int = 0
     updated: int = 0
+    containers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,7 @@ def read_workload(raw: Any) -> Workload | None:
     ref, component = found
     metadata, status = _object(raw.get("metadata")), _object(raw.get("status"))
     refused = _condition(status, "ReplicaFailure")
+    pod = _object(_object(_object(raw.get("spec")).get("template")).get("spec"))
     return Workload(
         component=component,
         ref=ref,
@@ -151,6 +155,7 @@ def read_workload(raw: Any) -> Workload | None:
         replicas=_count(status.get("replicas")) or 0,
         ready=_count(status.get("readyReplicas")) or 0,
         updated=_count(status.get("updatedReplicas")) or 0,
+        containers=tuple(container_names(pod)),
     )
 
 
@@ -193,6 +198,13 @@ def read_scaler(raw: Any) -> Scaler | None:
         desired=_count(status.get("desiredReplicas")),
         last_scale_time=_time(status.get("lastScaleTime")),
     )
+
+
+def container_names(pod: Json) -> Iterator[str]:
+    """The names of a pod's containers, those that only prepare it among them."""
+    for field_name in ("containers", "initContainers"):
+        for each in _objects(pod.get(field_name)):
+            yield _text(each.get("name"))
 
 
 def is_time(value: Any) -> bool:

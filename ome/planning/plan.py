@@ -111,7 +111,6 @@ class Plan:
     warnings: tuple[Problem, ...] = ()
     decision: Json | None = None
     denial: str | None = None
-    requeue_after: float | None = None
     status: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Provenance] = field(default_factory=dict)
     removals: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -165,7 +164,6 @@ class Plan:
             "warnings": [warning.as_json() for warning in self.warnings],
             "decision": self.decision,
             "denial": self.denial,
-            "requeueAfter": self.requeue_after,
             "status": dict(self.status),
             "provenance": provenance_json(self.provenance),
             "autoscalers": {name: dict(each) for name, each in self.autoscalers.items()},

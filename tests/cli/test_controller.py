@@ -41,6 +41,14 @@ REFUSED = {
         ["--kube-api-qps=5"],
         "--kube-api-burst: it is needed when --kube-api-qps is set",
     ),
+    "no namespace": (
+        ["--ome-namespace=Bad NS"],
+        '--ome-namespace: "Bad NS" is no namespace: use lower-case letters, digits and dashes',
+    ),
+    "no namespace for the election": (
+        ["--leader-election-namespace=a_b"],
+        '--leader-election-namespace: "a_b" is no namespace: use lower-case letters, digits and dashes',
+    ),
     "no count": (
         ["--runtime-revision-retention=many"],
         '--runtime-revision-retention: "many" is no whole number from 0 on',
@@ -168,3 +176,5 @@ def test_no_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["controller", f"--kubeconfig={tmp_path / 'none'}", "--engines=none"]) == 1
     (line,) = [each for each in capsys.readouterr().err.splitlines() if each.startswith("error: ")]
     assert line == f"error: no cluster to connect to: {tmp_path / 'none'}: there is no such file"
+    assert main(["controller", f"--kubeconfig={tmp_path}", "--engines=none"]) == 1
+    assert f"{tmp_path}: it is no file" in capsys.readouterr().err

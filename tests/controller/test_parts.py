@@ -306,7 +306,9 @@ async def test_an_address_that_is_taken() -> None:
             stack, health=Address("127.0.0.1", 0), metrics=None, problems=list, exposition=bytes
         )
         taken = Address("127.0.0.1", int(url.rpartition(":")[2]))
-        with pytest.raises(OSError, match="address already in use"):
+        with pytest.raises(
+            OSError, match=r"--health-probe-addr: can.t listen on .*: Address already in use"
+        ):
             await serve(stack, health=taken, metrics=None, problems=list, exposition=bytes)
 
 

@@ -128,5 +128,5 @@ def test_an_address_that_is_taken(plane: ControlPlane) -> None:
             text=True,
         )
         assert done.returncode == 1
-        assert done.stderr.splitlines()[-1].startswith("error: ")
-        assert "address already in use" in done.stderr
+        told = f"--health-probe-addr: can't listen on 127.0.0.1:{taken}: Address already in use"
+        assert done.stderr.splitlines()[-1] == f"error: {told}"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from objects import apply, deployment, image, ready, runtime, service
+from objects import apply, conditions, deployment, image, ready, runtime, service
 from running import Running
 
 from conftest import until
@@ -171,3 +171,39 @@ def test_what_somebody_changes_of_ours_is_set_again(
     before = ome_controller.writes_in(namespace)
     ome_controller.resync()
     assert ome_controller.writes_in(namespace) == before
+
+
+def test_a_container_that_somebody_renames_is_told(
+    kubectl: Kubectl, namespace: str, ome_controller: Running
+) -> None:
+    """Server-side apply puts ours back, and leaves theirs beside it."""
+    _start(kubectl, namespace)
+    change = '[{"op": "replace", "path": "/spec/template/spec/containers/0/name", "value": "mine"}]'
+    target = ("patch", "deployment", "chat-engine", "-n", namespace, "--type=json", "-p")
+    kubectl(*target, change)
+    until(lambda: "WorkloadAltered" in conditions(kubectl, namespace, "chat"))
+    told = conditions(kubectl, namespace, "chat")["WorkloadAltered"]
+    assert (told["reason"], told["severity"]) == ("ForeignContainers", "Info")
+    pod = deployment(kubectl, namespace, "chat-engine")["spec"]["template"]["spec"]
+    assert sorted(each["name"] for each in pod["containers"]) == ["mine", "ome-container"]
+    at = [each["name"] for each in pod["containers"]].index("mine")
+    kubectl(*target, f'[{{"op": "remove", "path": "/spec/template/spec/containers/{at}"}}]')
+    until(lambda: "WorkloadAltered" not in conditions(kubectl, namespace, "chat"))
+
+
+def test_pods_that_a_quota_forbids_are_told(
+    kubectl: Kubectl, namespace: str, ome_controller: Running
+) -> None:
+    kubectl("create", "quota", "none", "-n", namespace, "--hard=pods=0")
+    name = f"{namespace}-r"
+    apply(kubectl, namespace, runtime(name), service("chat", name))
+    until(
+        lambda: (
+            conditions(kubectl, namespace, "chat").get("Ready", {}).get("reason") == "FailedCreate"
+        )
+    )
+    told = conditions(kubectl, namespace, "chat")["EngineReady"]
+    assert told["status"] == "False"
+    assert "exceeded quota: none" in told["message"]
+    kubectl("delete", "quota", "none", "-n", namespace)
+    ready(kubectl, namespace, "chat")

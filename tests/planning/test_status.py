@@ -425,6 +425,24 @@ def test_a_virtual_deployment_tells_what_still_runs() -> None:
     assert "WorkloadLeft" not in conditions(report(again, plan_of(again)))
 
 
+def test_containers_of_others_are_told() -> None:
+    """An apply leaves what somebody adds to a list, and what a renamed container has become."""
+    target = asked()
+    planned = plan_of(runtime(), target)
+    ours = replace(workload(), containers=("ome-container",))
+    assert "WorkloadAltered" not in conditions(report(target, planned, running(ours)))
+    theirs = replace(ours, containers=("mine", "ome-container", "prepare"))
+    found = report(target, planned, running(theirs, workload(name="decoder")))
+    text = (
+        "Deployment chat-engine has containers that OME didn't put there: mine, prepare; if nobody else needs "
+        "them, remove them with: kubectl edit deployment chat-engine -n demo"
+    )
+    assert conditions(found)["WorkloadAltered"] == ("True", "ForeignContainers", text)
+    assert conditions(found)["Ready"][0] == "True"
+    again = asked(found.status)
+    assert "WorkloadAltered" not in conditions(report(again, planned, running(ours)))
+
+
 def test_what_could_not_be_written_is_not_there() -> None:
     """A write that fails is told by the component; what is there stays as ready as it is."""
     problem = Problem("Forbidden", "services is forbidden: exceeded quota")
