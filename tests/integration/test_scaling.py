@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ def replicas(kubectl: Kubectl, namespace: str, name: str = "chat-engine") -> int
 @contextmanager
 def counts(kubectl: Kubectl, namespace: str) -> Iterator[list[int]]:
     """Every count that the Deployment asks for while the block runs."""
-    environ = {"KUBECONFIG": str(kubectl.kubeconfig), "PATH": "/usr/bin:/bin"}
+    environ = {**os.environ, "KUBECONFIG": str(kubectl.kubeconfig)}
     output = "jsonpath={.spec.replicas}{'\\n'}"
     command = [str(kubectl_path({})), "get", "deployment", "chat-engine", "-n", namespace, "-w"]
     watch = subprocess.Popen(
