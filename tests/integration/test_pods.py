@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from conftest import until
 from controlplane import Kubectl
 
 WAIT = "--timeout=60s"
@@ -55,18 +56,8 @@ def test_a_deployment_on_gpu_nodes(kubectl: Kubectl, namespace: str) -> None:
     pods = kubectl.json("get", "pods", "-n", namespace)["items"]
     assert [pod["spec"]["nodeName"] for pod in pods] == ["l40s-0", "l40s-0"]
     kubectl("scale", "-n", namespace, "deployment/chat", "--replicas=3")
-    pending = "--for=jsonpath={.status.phase}=Pending"
-    kubectl(
-        "wait",
-        "-n",
-        namespace,
-        pending,
-        "pod",
-        "-l",
-        "app=chat",
-        "--field-selector=spec.nodeName=",
-        WAIT,
-    )
+    waiting = ("-l", "app=chat", "--field-selector=spec.nodeName=,status.phase=Pending")
+    until(lambda: len(kubectl.json("get", "pods", "-n", namespace, *waiting)["items"]) == 1)
     kubectl("delete", "-n", namespace, "deployment/chat", "--cascade=foreground", WAIT)
     assert kubectl.json("get", "pods", "-n", namespace)["items"] == []
 
