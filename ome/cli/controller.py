@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import re
 import signal
 import sys
 from typing import Any, Final
@@ -18,7 +17,6 @@ from ome.snapshot import DEFAULT_OME_NAMESPACE
 
 __all__ = ["run"]
 
-_LABEL: Final = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _NEEDS: Final = (
     "error: the controller's own packages are missing ({name}); install them with: "
     "pip install 'ome[controller]'"
@@ -101,7 +99,9 @@ def _settings(options: argparse.Namespace) -> Any:
 
 
 def _namespace(text: str | None) -> str:
-    if text and not _LABEL.fullmatch(text):
+    from ome.planning.podchecks import is_label
+
+    if text and not is_label(text):
         raise ValueError(f'"{text}" is no namespace: use lower-case letters, digits and dashes')
     return text or ""
 

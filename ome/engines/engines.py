@@ -313,14 +313,14 @@ class Engines:
             answers[name] = self._guard.ask(engine.label, name, call, problems, accepts, wanted)
             if shown.pod != view.pod:
                 text = "it changes the pod that it is shown; the change is dropped"
-                problems.append(failure(engine.label, name, text))
+                self._guard.fail(engine.label, name, text, problems)
                 copied = None
         found = answers.get("ome_findings")
         found = found if isinstance(found, list) else [] if found is None else [found]
         good = tuple(finding for finding in found if _is_sound(finding))
         if len(good) != len(found):
             text = "it gives something that is no Finding"
-            problems.append(failure(engine.label, "ome_findings", text))
+            self._guard.fail(engine.label, "ome_findings", text, problems)
         return Inspection(good, answers.get("ome_geometry"), tuple(problems))
 
 

@@ -35,6 +35,11 @@ class Guard:
         """Whether a hook of a plugin failed the last time that it was asked, or isn't asked any more."""
         return any(name == plugin for name, _ in self._failing)
 
+    def fail(self, plugin: str, hook: str, what: str, problems: list[Problem]) -> None:
+        """Take down what a hook did wrong, which its answer alone may not show."""
+        self._failing.add((plugin, hook))
+        problems.append(failure(plugin, hook, what))
+
     def ask(
         self,
         plugin: str,
@@ -55,8 +60,7 @@ class Guard:
         if not wrong and answer is not None and not accepts(answer):
             wrong = f"it gives something that is no {wanted}"
         if wrong:
-            problems.append(failure(plugin, hook, wrong))
-            self._failing.add(key)
+            self.fail(plugin, hook, wrong, problems)
             return None
         self._failing.discard(key)
         return answer

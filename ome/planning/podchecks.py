@@ -20,7 +20,7 @@ from ome.planning.podvalues import (
     check_tolerations,
 )
 
-__all__ = ["CHECKS", "HANDLERS", "check_pod"]
+__all__ = ["CHECKS", "HANDLERS", "check_pod", "is_label"]
 
 Json = Mapping[str, Any]
 
@@ -54,9 +54,14 @@ def _keys(value: Json, *but: str) -> list[str]:
     return [name for name in value if name not in but and value[name] is not None]
 
 
+def is_label(name: str) -> bool:
+    """Whether a name is a DNS label (RFC 1123), as those of containers and namespaces are."""
+    return len(name) <= 63 and _LABEL.fullmatch(name) is not None
+
+
 def _check_name(what: str, name: object, path: str, seen: set[Any]) -> Iterator[Problem]:
     """A name is a DNS label that nothing seen before has; adds it to what was seen."""
-    if not isinstance(name, str) or not _LABEL.fullmatch(name) or len(name) > 63:
+    if not isinstance(name, str) or not is_label(name):
         text = f'"{name or ""}" is no {what} name'
         fix = "use lower-case letters, digits and dashes, at most 63"
         yield Problem(f"{what.title()}NameInvalid", text, path=f"{path}.name", fix=fix)

@@ -58,6 +58,11 @@ def broken(container: Container) -> Detection | None:
     raise RuntimeError("no luck")
 
 
+def raised(error: BaseException) -> Any:
+    """Raise what a plugin shouldn't."""
+    raise error
+
+
 VIEW = Container("engine:v1", ("serve",), (), {})
 
 
@@ -144,11 +149,6 @@ def test_hook_ome_dialect_is_asked_once_per_version() -> None:
     found = junk.recognise(VIEW)
     assert found.dialect is NULL_DIALECT
     assert "it gives something that is no Dialect" in found.problems[0].message
-
-
-def raised(error: BaseException | None = None) -> Any:
-    """Raise what a plugin shouldn't."""
-    raise error or RuntimeError("no luck")
 
 
 def test_hook_ome_profiles() -> None:
@@ -256,11 +256,10 @@ def test_hook_ome_findings_failing_leaves_the_rendering_alone(findings: Any, mes
 
 
 def test_a_plugin_is_up_while_its_hooks_work() -> None:
-    answers = iter([[], raised, []])
+    answers = iter([[], 5, []])
 
     def find() -> Any:
-        answer = next(answers)
-        return answer() if callable(answer) else answer
+        return next(answers)
 
     one = engine("a", ome_detect=by_image, ome_findings=find)
     other = engine("b", ome_presets=lambda: [5])
@@ -465,17 +464,23 @@ def test_a_dialect_with_junk_in_it_is_none(junk: Dialect) -> None:
     assert found.problems[0].message.endswith("it gives something that is no Dialect")
 
 
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("import sys\nsys.exit(5)\n", "it called sys.exit(5)"),
+        ("raise GeneratorExit\n", "it raised GeneratorExit"),
+    ],
+)
 def test_discovery_survives_a_plugin_that_ends_the_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    source: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "quitting_engine.py").write_text("import sys\nsys.exit(5)\n")
+    monkeypatch.delitem(sys.modules, "quitting_engine", raising=False)
+    (tmp_path / "quitting_engine.py").write_text(source)
     monkeypatch.syspath_prepend(str(tmp_path))
     points = [EntryPoint("quitter", "quitting_engine", "ome.engines")]
     monkeypatch.setattr("stevedore.extension.ExtensionManager.list_entry_points", lambda _: points)
     engines = discover()
-    assert [error.message for error in engines.errors] == [
-        "import failed: ImportError: it called sys.exit(5)"
-    ]
+    assert [error.message for error in engines.errors] == [f"import failed: ImportError: {told}"]
 
 
 def test_an_edited_container_is_asked_of_its_engine_alone() -> None:

@@ -31,6 +31,7 @@ INGRESS = (
 STARTS = ("Unknown", "Initializing", "engine component initializing")
 ENOUGH = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
 TOO_FEW = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+REFUSED = {"status": "True", "reason": "FailedCreate", "message": "quota"}
 # What makes a runtime one that OME chooses.
 CHOSEN = [{**ENTRY, "autoSelect": True}]
 NO_RUNTIME = "runtime rt not found in namespace demo or at cluster scope"
@@ -42,9 +43,6 @@ def asked(status: Any = None, **spec: Any) -> InferenceService:
     made = service(metadata=metadata, **spec)
     assert isinstance(made, InferenceService)
     return with_status(made, status)
-
-
-REFUSED = {"status": "True", "reason": "FailedCreate", "message": "quota"}
 
 
 def with_status(target: InferenceService, status: Any) -> InferenceService:
