@@ -141,7 +141,8 @@ class Writer:
         """Apply an object that isn't known: one that exists all the same is ours, or is left alone."""
         ref = ref_of(desired)
         resource = BY_KIND[ref.kind]
-        if ref.kind == "ScaledObject":
+        is_keda = ref.kind == "ScaledObject"
+        if is_keda and await self._api.look(resource, ref.namespace, ref.name) is None:
             await self._let_go(service, component)
         try:
             made = await self._api.apply_new(resource, _marked(desired, wanted))

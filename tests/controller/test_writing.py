@@ -342,12 +342,24 @@ async def test_keda_may_take_over_what_an_hpa_of_ours_still_counts() -> None:
     outcome = await carry_out(server, {"engine": Apply((desired(ENGINE), scaled))})
     assert outcome.failures == []
     assert server.done() == [
+        "look chat-engine",
         "patch HorizontalPodAutoscaler",
         f"apply new {ref_of(scaled)}",
         "delete chat-engine",
     ]
     allowed = {"uid": "uid-102", "annotations": {"validations.keda.sh/hpa-ownership": "false"}}
-    assert server.calls[0][-1] == {"metadata": allowed}
+    assert server.calls[1][-1] == {"metadata": allowed}
+
+
+@in_loop
+async def test_an_hpa_is_not_let_go_for_what_is_not_ours() -> None:
+    server = WritingApi()
+    await carry_out(server, {"engine": Apply((desired(ENGINE), desired(HPA)))})
+    scaled = desired(ObjectRef("ScaledObject", "demo", "chat-engine"))
+    server.has({**scaled, "metadata": {**scaled["metadata"], "ownerReferences": []}}, watched=False)
+    outcome = await carry_out(server, {"engine": Apply((desired(ENGINE), scaled))})
+    assert [each.reason for each in outcome.failures] == ["NotControlled"]
+    assert server.objects[HPA]["metadata"]["annotations"].keys() == {APPLIED_HASH}
 
 
 SERVICE = ObjectRef("Service", "demo", "chat-engine")
