@@ -60,15 +60,13 @@ def _settings(options: argparse.Namespace) -> Any:
         raise _Unusable("--webhook: this version of OME serves no admission webhooks")
 
     def read(name: str, parse: Any) -> Any:
-        flag = "--" + name.replace("_", "-")
-        try:
-            return parse(getattr(options, name))
-        except ValueError as error:
-            raise _Unusable(f"{flag}: {error}") from None
+        return _read("--" + name.replace("_", "-"), getattr(options, name), parse)
 
-    namespace = options.ome_namespace or os.environ.get("POD_NAMESPACE") or DEFAULT_OME_NAMESPACE
-    for flag in ("ome_namespace", "leader_election_namespace"):
-        read(flag, _namespace)
+    namespace = read("ome_namespace", _namespace)
+    if not namespace:
+        given = _read("POD_NAMESPACE", os.environ.get("POD_NAMESPACE"), _namespace)
+        namespace = given or DEFAULT_OME_NAMESPACE
+    elections = read("leader_election_namespace", _namespace)
     times = Times(
         read("leader_elect_lease_duration", parse_duration),
         read("leader_elect_renew_deadline", parse_duration),
@@ -87,7 +85,7 @@ def _settings(options: argparse.Namespace) -> Any:
         health=read("health_probe_addr", parse_address),
         metrics=read("metrics_bind_address", parse_address),
         leader_elect=options.leader_elect == "true",
-        election_namespace=options.leader_election_namespace or namespace,
+        election_namespace=elections or namespace,
         times=times,
         workers=read("inferenceservice_max_concurrent_reconciles", _positive),
         qps=qps,
@@ -96,6 +94,14 @@ def _settings(options: argparse.Namespace) -> Any:
         retention=read("runtime_revision_retention", _count),
         grace=read("runtime_revision_grace_period", parse_duration),
     )
+
+
+def _read(source: str, text: Any, parse: Any) -> Any:
+    """A setting, parsed; what is wrong with it is told with where it comes from."""
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise _Unusable(f"{source}: {error}") from None
 
 
 def _namespace(text: str | None) -> str:

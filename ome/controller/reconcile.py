@@ -22,7 +22,7 @@ from ome.controller.writing import Failure, Outcome, Writer
 from ome.engines.engines import Engines
 from ome.planning.conditions import WORKLOAD_APPLIED
 from ome.planning.plan import Event, Plan
-from ome.planning.planner import plan
+from ome.planning.planner import plan, unreadable
 from ome.planning.status import report_service
 from ome.resolution.selection import trigger_of
 from ome.snapshot import Snapshot
@@ -72,7 +72,7 @@ class ServiceReconciler:
 
         Raises Failed when it has to be tried again, and ApiError, Unreachable, Waiting, NotLeading.
         """
-        service = self._world.service(ref)
+        service = self._world.service(ref) or self._world.unread.service(ref)
         if service is None:
             self._decided.pop(ref, None)
             self._sent.pop(ref, None)
@@ -84,10 +84,12 @@ class ServiceReconciler:
         now = self._clock()
         looked_up: set[ObjectRef] = set()
         snapshot = self._world.snapshot(now, service, looked_up)
-        decided = self._plan(snapshot, service)
+        problems = self._world.unread.problems(ref)
+        decided = unreadable(service, problems) if problems else self._plan(snapshot, service)
         held = decided.is_held
         names_runtime = bool(((service.raw.get("spec") or {}).get("runtime") or {}).get("name"))
-        self._world.concerns.planned(ref, looked_up, held=held, chooses=not names_runtime)
+        if not problems:
+            self._world.concerns.planned(ref, looked_up, held=held, chooses=not names_runtime)
         self._tell(service, decided)
         failures = await self._effects(decided)
         if failures:

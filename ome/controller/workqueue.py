@@ -14,11 +14,12 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from enum import IntEnum
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
+from ome.api import ObjectRef
 from ome.controller.watching import Backoff
 
-__all__ = ["Urgency", "WorkQueue"]
+__all__ = ["Due", "Urgency", "WorkQueue"]
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -29,6 +30,13 @@ class Urgency(IntEnum):
     USER = 0
     CHANGE = 1
     RESYNC = 2
+
+
+class Due(Protocol):
+    """Who is told what has to be looked at again."""
+
+    def __call__(self, key: ObjectRef, urgency: Urgency, wait: float = 0.0, /) -> None:
+        """An object is due, in `wait` seconds at the latest."""
 
 
 class _Turns(Generic[Key]):

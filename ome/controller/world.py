@@ -6,10 +6,9 @@ whose plan or status can come out differently.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from ome.api import (
     KINDS,
@@ -30,7 +29,8 @@ from ome.controller.owned import OwnedObjects, version_of
 from ome.controller.packed import Packed, View
 from ome.controller.pods import Pods
 from ome.controller.resources import ref_of
-from ome.controller.workqueue import Urgency
+from ome.controller.unread import Unread
+from ome.controller.workqueue import Due, Urgency
 from ome.merging.directives import own_spec
 from ome.planning.live import Live
 from ome.planning.metadata import EXTERNAL
@@ -51,7 +51,6 @@ from ome.snapshot import (
 __all__ = ["World"]
 
 Json = dict[str, Any]
-_log: Final = logging.getLogger("ome.controller.world")
 
 _RUNTIMES: Final = (ServingRuntime, ClusterServingRuntime)
 # What a plan looks up by name: services depend on the names that they ask for.
@@ -65,13 +64,6 @@ _PARSED: Final = 1024
 # go their way.
 _CHANGED: Final = 0.2
 _GOES_ITS_WAY: Final = 1.0
-
-
-class Due(Protocol):
-    """Who is told what has to be looked at again."""
-
-    def __call__(self, key: ObjectRef, urgency: Urgency, wait: float = 0.0, /) -> None:
-        """An object is due, in `wait` seconds at the latest."""
 
 
 def _no_presets(_: Runtime) -> None:
@@ -100,7 +92,7 @@ class World:
         self.owned = OwnedObjects(lambda kind: self.seen(kind))
         self.pods = Pods()
         self.nodes: dict[str, Json] = {}
-        self.invalid: dict[ObjectRef, tuple[Problem, ...]] = {}
+        self.unread = Unread()
         self._plugins = tuple(sorted(plugins))
         self._due = due
         self._objects: Packed[ApiObject] = Packed(_PARSED)
@@ -131,7 +123,7 @@ class World:
 
     def known(self, *kinds: str) -> list[ObjectRef]:
         """The objects of OME's kinds."""
-        return [ref for ref in [*self._objects, *self.invalid] if ref.kind in kinds]
+        return [ref for ref in [*self._objects, *self.unread] if ref.kind in kinds]
 
     def known_nodes(self) -> list[ObjectRef]:
         """Every node."""
@@ -200,7 +192,7 @@ class World:
         except InvalidObject as error:
             self._refuse(ref, raw, error.problems)
             return
-        self.invalid.pop(ref, None)
+        self.unread.remove(ref)
         old = self._objects.get(ref)
         self._versions[ref] = version
         self._take(item, old)
@@ -209,6 +201,9 @@ class World:
         """What the API server made of our own write of a status: it concerns nobody."""
         metadata = raw["metadata"]
         metadata.pop("managedFields", None)
+        if problems := self.unread.problems(ref_of(raw)):
+            self.unread.put(ref_of(raw), raw, problems)
+            return
         item = parse(raw)
         uid, version = self._versions.get(item.ref, ("", 0))
         if uid == item.uid and version < version_of(raw):
@@ -225,14 +220,12 @@ class World:
 
     def _refuse(self, ref: ObjectRef, raw: Json, problems: tuple[Problem, ...]) -> None:
         """An object that OME can't read: as if it weren't there, and told."""
-        for problem in problems:
-            fields = {"object": str(ref), "code": problem.code}
-            _log.error(f"unreadable object: {problem}", extra={"fields": fields})
-        self.remove(ref)
-        self.invalid[ref] = problems
-        if ref.kind == InferenceService.KIND:
-            # It may have been readable, and will be again: its revisions stay.
-            self.concerns.keep_pins(ref, raw)
+        if self.unread.put(ref, raw, problems):
+            self._forget(ref)
+            if ref.kind == InferenceService.KIND:
+                # It may have been readable, and will be again: its revisions stay.
+                self.concerns.keep_pins(ref, raw)
+                self._due(ref, Urgency.USER)
 
     def _take(self, item: ApiObject, old: ApiObject | None) -> None:
         if isinstance(item, InferenceService):
@@ -252,8 +245,12 @@ class World:
 
     def remove(self, ref: ObjectRef) -> None:
         """An object of OME's kinds is gone."""
-        if self.invalid.pop(ref, None) is not None and ref.kind == InferenceService.KIND:
+        if self.unread.remove(ref) and ref.kind == InferenceService.KIND:
             self.concerns.remove_service(ref)
+            self._due(ref, Urgency.USER)
+        self._forget(ref)
+
+    def _forget(self, ref: ObjectRef) -> None:
         self._versions.pop(ref, None)
         item = self._objects.get(ref)
         if isinstance(item, _RUNTIMES):
@@ -314,7 +311,7 @@ class World:
 
     def _service_due(self, namespace: str, name: str, wait: float) -> None:
         ref = ObjectRef(InferenceService.KIND, namespace, name)
-        if ref in self._objects:
+        if ref in self._objects or ref in self.unread:
             self._due(ref, Urgency.CHANGE, wait)
 
     def put_node(self, raw: Json) -> None:
@@ -368,7 +365,7 @@ class World:
 
     def resync(self) -> None:
         """Everything is looked at again."""
-        for ref in [*self._objects, *self.invalid]:
+        for ref in [*self._objects, *self.unread]:
             if ref.kind not in (BaseModel.KIND, ClusterBaseModel.KIND):
                 self._due(ref, Urgency.RESYNC)
 

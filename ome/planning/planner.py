@@ -8,7 +8,7 @@ inference-services documents (v1.3).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -31,7 +31,7 @@ from ome.resolution.resolve import Resolution, resolve
 from ome.scoring.verdict import declared_mode
 from ome.snapshot import PRESET_ANNOTATION, Snapshot
 
-__all__ = ["plan"]
+__all__ = ["plan", "unreadable"]
 
 Json = dict[str, Any]
 
@@ -60,6 +60,19 @@ def plan(
         return _held(service, refused)
     context = ServiceContext(snapshot, engines, service, resolution)
     return _ServicePlan(context, provenance=provenance).run()
+
+
+def unreadable(service: InferenceService, problems: Sequence[Problem]) -> Plan:
+    """The plan of a service that can't be read, for what is wrong with it: everything is held.
+
+    `service` is what is known of it, `problems` are one or more.
+    """
+    found = (str(replace(each, where="", ref=None, fix="")) for each in problems)
+    text = f"the InferenceService can't be read: {'; '.join(found)}"
+    first = problems[0]
+    return _held(
+        service, Refused(replace(first, message=text, path="", ref=service.ref), "InternalError")
+    )
 
 
 def _virtual(snapshot: Snapshot, service: InferenceService) -> Plan:

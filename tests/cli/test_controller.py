@@ -68,6 +68,16 @@ def test_what_is_refused(
     assert capsys.readouterr().err == f"error: {complaint}{SEE}"
 
 
+def test_the_namespace_of_the_pod_is_checked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("POD_NAMESPACE", "Bad NS")
+    assert main(["controller"]) == 2
+    assert capsys.readouterr().err.startswith('error: POD_NAMESPACE: "Bad NS" is no namespace: ')
+    # A flag wins over it.
+    assert _options("--ome-namespace=ome").ome_namespace == "ome"
+
+
 def _options(*flags: str) -> Options:
     found = controller._settings(build_parser("ome").parse_args(["controller", *flags]))
     assert isinstance(found, Options)

@@ -96,7 +96,7 @@ async def test_what_a_service_needs_that_cannot_be_read_stays() -> None:
     raw = {**pinned.raw, "spec": {**pinned.raw["spec"], "engine": 1}}
     raw["metadata"] = {**raw["metadata"], "uid": "u", "resourceVersion": "1"}
     case.world.put(raw)
-    assert list(case.world.invalid) == [pinned.ref]
+    assert list(case.world.unread) == [pinned.ref]
     await case.collector.collect()
     assert case.marks() == {"0": None, "1": None}
     # Until it is gone.

@@ -232,17 +232,28 @@ async def test_a_service_that_is_gone() -> None:
     assert (await case.reconcile(), case.api.calls) == ("gone", [])
 
 
-ENDING: dict[str, tuple[list[str], list[str]]] = {
-    "with upstream's finalizer": ([FINALIZER], ["patch"]),
-    "with it and another": (["x/y", FINALIZER], ["patch"]),
-    "with another": (["x/y"], []),
+BURN = "spec.engine.runner.$patch"
+
+
+def _unreadable() -> ApiObject:
+    """What the CustomResourceDefinition lets through."""
+    item = service(decoder={})
+    item.raw["spec"]["engine"] = {"runner": {"name": "r", "$patch": "burn"}}
+    return item
+
+
+ENDING: dict[str, tuple[Callable[[], ApiObject], list[str], list[str]]] = {
+    "with upstream's finalizer": (service, [FINALIZER], ["patch"]),
+    "with it and another": (service, ["x/y", FINALIZER], ["patch"]),
+    "with another": (service, ["x/y"], []),
+    "one that can't be read": (_unreadable, [FINALIZER], ["patch"]),
 }
 
 
 @pytest.mark.parametrize("name", ENDING)
 @in_loop
 async def test_a_service_that_ends(name: str) -> None:
-    finalizers, calls = ENDING[name]
+    build, finalizers, calls = ENDING[name]
     case = Case(runtime())
     patches: list[Any] = []
 
@@ -252,10 +263,62 @@ async def test_a_service_that_ends(name: str) -> None:
 
     setter: Callable[..., Awaitable[Json]] = patch
     case.api.patch = setter  # type: ignore[method-assign]
-    case.put(service(), finalizers=finalizers, deletionTimestamp="2026-12-02T09:00:00Z")
+    case.put(build(), finalizers=finalizers, deletionTimestamp="2026-12-02T09:00:00Z")
     assert await case.reconcile() == "gone"
     at = f"/metadata/finalizers/{finalizers.index(FINALIZER) if calls else 0}"
     assert patches == [
         [{"op": "test", "path": at, "value": FINALIZER}, {"op": "remove", "path": at}]
         for _ in calls
     ]
+
+
+@in_loop
+async def test_a_service_that_cannot_be_read_is_told_and_keeps_what_runs() -> None:
+    case = Case(runtime(), service())
+    assert await case.reconcile() == "ok"
+    before = dict(case.api.objects)
+    case.put(_unreadable())
+    case.api.calls.clear()
+    assert await case.reconcile() == "held"
+    assert {call[0] for call in case.api.calls} == {"create", "patch"}
+    (event,) = [ref for ref in case.api.objects if ref not in before]
+    message = case.api.objects[event]["message"]
+    assert message.startswith(f"the InferenceService can't be read: {BURN}: ")
+    # The workload tells of itself, as in every refusal.
+    assert case.condition("EngineReady") == (
+        "Unknown",
+        "Initializing",
+        "engine component initializing",
+    )
+    case.api.calls.clear()
+    assert await case.reconcile() == "held"
+    assert case.api.calls == []
+    # Mended, or gone.
+    case.put(service())
+    assert await case.reconcile() == "ok"
+    case.put(_unreadable())
+    case.world.remove(CHAT)
+    assert await case.reconcile() == "gone"
+
+
+@in_loop
+async def test_a_new_service_that_cannot_be_read_has_a_status_at_once() -> None:
+    case = Case(runtime(), _unreadable())
+    assert await case.reconcile() == "held"
+    found = case.condition("Ready")
+    assert found is not None
+    assert found[:2] == ("False", "DirectiveInvalid")
+    assert found[2].startswith(f"the InferenceService can't be read: {BURN}: ")
+    decoder = case.condition("DecoderReady")
+    assert decoder == found
+    assert ENGINE not in case.api.objects
+
+
+@in_loop
+async def test_of_what_is_junk_altogether_nothing_is_written() -> None:
+    case = Case()
+    bad = service()
+    bad.raw["metadata"]["labels"] = 3
+    case.put(bad)
+    assert await case.reconcile() == "gone"
+    assert case.api.calls == []

@@ -335,15 +335,26 @@ def test_unreadable_objects_are_as_if_not_there(caplog: pytest.LogCaptureFixture
     case = Case()
     case.world.put(stored(UNREADABLE, 9))
     assert case.world.service(CHAT) is None
-    (problem,) = case.world.invalid[CHAT]
+    (problem,) = case.world.unread.problems(CHAT)
     assert caplog.messages == [f"unreadable object: {problem}"]
     assert "chat" in str(problem)
+    # Told once, also when its status changes; and its events are followed.
+    case.due.clear()
+    case.world.put(stored(UNREADABLE, 9))
+    assert case.due == set()
+    case.world.wrote(stored(UNREADABLE, 10))
+    case.world.put(stored(UNREADABLE, 10))
+    assert case.due == set()
+    case.world.put_owned({**deployment(6), "status": {"readyReplicas": 1}})
+    assert case.due == services((CHANGE, 1.0), "chat")
+    case.world.put(stored(UNREADABLE, 11))
+    assert len(caplog.messages) == 1
     # It still is known to exist, and can be mended or go.
     assert CHAT in case.world.known("InferenceService")
-    case.world.put(stored(service("chat"), 10))
-    assert case.world.invalid == {}
+    case.world.put(stored(service("chat"), 12))
+    assert CHAT not in case.world.unread
     assert case.world.service(CHAT) is not None
-    case.world.put(stored(UNREADABLE, 11))
+    case.world.put(stored(UNREADABLE, 13))
     case.world.remove(CHAT)
     assert CHAT not in case.world.known("InferenceService")
 

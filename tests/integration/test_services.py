@@ -22,3 +22,26 @@ def test_a_service_becomes_ready_and_goes(
     owned = "deployments,services,hpa,pdb,serviceaccounts,roles,rolebindings,pods"
     label = ("-l", "ome.io/inferenceservice=chat")
     until(lambda: not kubectl.json("get", owned, "-n", namespace, *label)["items"])
+
+
+def test_what_only_ome_knows_to_be_wrong_is_told_and_stops_nothing(
+    kubectl: Kubectl, namespace: str, ome_controller: Running
+) -> None:
+    good = service("chat", f"{namespace}-odd")
+    bad = service("chat", f"{namespace}-odd")
+    bad["spec"]["engine"]["runner"] = {"name": "r", "$patch": "burn"}
+    fresh = {**bad, "metadata": {**bad["metadata"], "name": "fresh"}}
+    apply(kubectl, namespace, runtime(f"{namespace}-odd"), good)
+    ready(kubectl, namespace, "chat")
+    apply(kubectl, namespace, bad, fresh)
+    kubectl("wait", "--for=condition=Ready=False", "isvc/fresh", "-n", namespace)
+    said = "spec.engine.runner.$patch: $patch must be delete or replace"
+    events = ("get", "events", "-n", namespace, "--field-selector", "involvedObject.name=chat")
+    until(lambda: said in kubectl(*events))
+    ready(kubectl, namespace, "chat")
+    told = kubectl("describe", "isvc", "fresh", "-n", namespace)
+    assert said in told
+    assert "DirectiveInvalid" in told
+    # Mended.
+    apply(kubectl, namespace, {**good, "metadata": fresh["metadata"]})
+    ready(kubectl, namespace, "fresh")
