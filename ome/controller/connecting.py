@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from pathlib import Path
 from typing import Any, Final
 from urllib.request import getproxies
@@ -22,6 +23,7 @@ from ome.controller.client import cause
 
 __all__ = ["connect"]
 
+_DEFAULT: Final = "~/.kube/config"
 _RENEW_AGAIN: Final = 10.0
 _log: Final = logging.getLogger("ome.controller.client")
 
@@ -64,35 +66,48 @@ def _is_mapping(path: Path) -> bool:
         return True
 
 
+def _checked(files: str) -> str:
+    """The kubeconfigs of a list that are there, as kubectl reads it; what is no kubeconfig is told."""
+    paths = [Path(each).expanduser() for each in files.split(os.pathsep) if each]
+    found = [each for each in paths if each.exists()]
+    if not found:
+        raise ConfigException(f"{files}: there is no such file")
+    for path in found:
+        if not path.is_file():
+            raise ConfigException(f"{path}: it is no file")
+        if not _is_mapping(path):
+            raise ConfigException(
+                f"{path}: it holds no kubeconfig (an object with clusters and contexts)"
+            )
+    return os.pathsep.join(str(each) for each in found)
+
+
 async def connect(kubeconfig: str | None = None, context: str | None = None) -> ApiClient:
     """A client by a kubeconfig file, or by the service account of the pod this runs in.
 
-    `kubeconfig` None takes `KUBECONFIG`, then the pod's account, then `~/.kube/config`. Raises
-    ConfigException when there is nothing to connect with.
+    `kubeconfig` None takes the files that `KUBECONFIG` lists, then the pod's account, then
+    `~/.kube/config`. Raises ConfigException when there is nothing to connect with.
     """
     configuration = Configuration()
     # Watches hold their connections: no limit on them.
     configuration.connection_pool_maxsize = 0
     # Without proxies in the environment it isn't looked at for each request, in a thread.
     configuration.client_session_kwargs = {"trust_env": bool(getproxies())}
-    if kubeconfig is None and context is None:
+    files = kubeconfig or os.environ.get("KUBECONFIG")
+    if files is None and context is None:
         try:
             load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
             return ApiClient(configuration)
         except ConfigException:
             pass
-    if kubeconfig is not None and not Path(kubeconfig).is_file():
-        what = "it is no file" if Path(kubeconfig).exists() else "there is no such file"
-        raise ConfigException(f"{kubeconfig}: {what}")
-    if kubeconfig is not None and not _is_mapping(Path(kubeconfig)):
-        raise ConfigException(
-            f"{kubeconfig}: it holds no kubeconfig (an object with clusters and contexts)"
-        )
+    try:
+        files = _checked(files or _DEFAULT)
+    except ConfigException as error:
+        hint = "" if kubeconfig else "; name a kubeconfig with --kubeconfig"
+        raise ConfigException(f"{error}{hint}") from None
     load: Any = load_kube_config
     try:
-        loader = await load(
-            config_file=kubeconfig, context=context, client_configuration=configuration
-        )
+        loader = await load(config_file=files, context=context, client_configuration=configuration)
         if not configuration.host.startswith(("https://", "http://")):
             raise ConfigException(
                 f'its server "{configuration.host}" is no https:// or http:// URL'
@@ -103,5 +118,5 @@ async def connect(kubeconfig: str | None = None, context: str | None = None) -> 
         return client
     except Exception as error:
         # The package lets through whatever a file's contents bring about.
-        text = " ".join(f"{kubeconfig or 'kubeconfig'}: {cause(error)}".split())
+        text = " ".join(f"{files}: {cause(error)}".split())
         raise ConfigException(text) from error
