@@ -208,10 +208,11 @@ class Api:
         body: Any,
         *,
         subresource: str = "",
+        manager: str = MANAGER,
     ) -> Json:
         """A JSON merge patch, or a JSON patch when `body` is a list of operations."""
         content = _JSON_PATCH if isinstance(body, list) else _MERGE
-        query = {"fieldManager": MANAGER}
+        query = {"fieldManager": manager}
         return await self._json(
             "PATCH",
             resource,
@@ -359,7 +360,7 @@ def _error(response: aiohttp.ClientResponse, data: bytes) -> ApiError:
     retry = response.headers.get("Retry-After", "")
     return ApiError(
         response.status,
-        str(status.get("reason") or response.reason or ""),
+        str(status.get("reason") or "".join((response.reason or "").split())),
         status["message"],
         min(float(retry), _LONGEST_WAIT) if retry.isdecimal() else 0.0,
     )

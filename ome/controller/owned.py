@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ome.api import API_VERSION, InferenceService, ObjectRef
-from ome.controller.client import MANAGER
+from ome.controller.fields import MENDER, covers, foreign_paths, our_fields, spec_of_others
 from ome.controller.resources import ref_of
 from ome.planning.live import Scaler, Workload, read_scaler, read_workload
 from ome.planning.metadata import SERVICE_LABEL
@@ -26,27 +26,25 @@ __all__ = [
     "Owned",
     "OwnedObjects",
     "controlling_service",
-    "covers",
     "desired_hash",
+    "ending_of",
     "version_of",
 ]
 
 Json = dict[str, Any]
 
 APPLIED_HASH: Final = "ome.io/applied-hash"
-# What the API server fills into the keys of a list's items.
-_DEFAULTS: Final = {"protocol": "TCP"}
 _COMPONENT: Final = "component"
 _GROUP: Final = API_VERSION.partition("/")[0]
-_NOT_APPLIED: Final = frozenset({"apiVersion", "kind", "status"})
-_OWN_METADATA: Final = ("labels", "annotations", "ownerReferences")
 
 
 @dataclass(slots=True)
 class Owned:
     """One object. `owner` is the uid of the service that controls it, `service` that service's name (""
     for neither); `holds` is the hash of what is known to hold, `fields` what our manager owns until that
-    is known. `state` is what others have to say in a workload's spec, its count left out."""
+    is known. `state` is what others have to say in a workload's spec, its count left out. `ending` are the
+    finalizers that hold it up while it is being deleted; None while it isn't. `half_mended` says that
+    mending it was cut off."""
 
     ref: ObjectRef
     uid: str
@@ -61,12 +59,14 @@ class Owned:
     replicas: int | None = None
     holds: str = ""
     state: str = ""
+    ending: tuple[str, ...] | None = None
+    half_mended: bool = False
     workload: Workload | None = None
     scaler: Scaler | None = None
 
     def is_as(self, desired: Json, wanted: str) -> bool:
         """Whether what is desired, with the hash `wanted`, was applied and still holds."""
-        if self.applied != wanted:
+        if self.applied != wanted or self.half_mended:
             return False
         if self.holds != wanted and self.fields is not None and covers(self.fields, desired):
             self.holds, self.fields = wanted, None
@@ -134,7 +134,9 @@ class OwnedObjects:
         if ref not in self._objects and version_of(raw) <= self._seen(ref.kind):
             return
         new = self.put(raw) or self._objects[ref]
-        if new.applied == wanted:
+        # A later state, which the watch told first, may have lost a field again: `covers` decides of it.
+        is_answer = (new.uid, new.version) == (raw["metadata"]["uid"], version_of(raw))
+        if is_answer and new.applied == wanted:
             new.holds, new.fields = wanted, None
 
     def remove(self, ref: ObjectRef, uid: str = "") -> Owned | None:
@@ -169,7 +171,7 @@ def _read(raw: Json) -> Owned:
     metadata = raw["metadata"]
     labels = metadata.get("labels") or {}
     owner = controlling_service(metadata)
-    fields = _our_fields(metadata)
+    fields = our_fields(metadata)
     digest = desired_hash(fields)
     spec = raw.get("spec") or {}
     kind = raw["kind"]
@@ -186,8 +188,14 @@ def _read(raw: Json) -> Owned:
         fields=fields,
         owns_replicas="f:replicas" in fields.get("f:spec", {}),
         replicas=spec.get("replicas") if is_workload else None,
-        state=desired_hash(_of_others(metadata)) if is_workload else "",
-        workload=read_workload(raw) if is_workload else None,
+        state=desired_hash(spec_of_others(metadata)) if is_workload else "",
+        ending=ending_of(metadata),
+        half_mended=any(
+            each.get("manager") == MENDER for each in metadata.get("managedFields") or ()
+        ),
+        workload=read_workload(raw, foreign_paths(metadata, "template", "spec"))
+        if is_workload
+        else None,
         scaler=read_scaler(raw) if kind in ("HorizontalPodAutoscaler", "ScaledObject") else None,
     )
 
@@ -206,67 +214,8 @@ def controlling_service(metadata: Json) -> Json:
     return {}
 
 
-def _of_others(metadata: Json) -> list[Any]:
-    """What other managers own of an object's spec, its count left out, and since when."""
-    found = []
-    for entry in metadata.get("managedFields") or ():
-        if entry.get("manager") == MANAGER and entry.get("operation") == "Apply":
-            continue
-        fields = dict((entry.get("fieldsV1") or {}).get("f:spec") or {})
-        fields.pop("f:replicas", None)
-        if fields:
-            found.append([entry.get("manager"), entry.get("time"), fields])
-    return found
-
-
-def _our_fields(metadata: Json) -> Json:
-    for entry in metadata.get("managedFields") or ():
-        if (
-            entry.get("manager") == MANAGER
-            and entry.get("operation") == "Apply"
-            and not entry.get("subresource")
-        ):
-            found: Json = entry.get("fieldsV1") or {}
-            return found
-    return {}
-
-
-def covers(fields: Mapping[str, Any], desired: Json) -> bool:
-    """Whether a field manager owns every field of what is desired.
-
-    `fields` is `fieldsV1` of its entry in `managedFields` (Kubernetes server-side apply document): `f:`
-    before a field, `k:` before the keys of a list's item, `v:` before a set's value, and nothing below
-    what is owned whole.
-    """
-    metadata = desired.get("metadata") or {}
-    wanted = {key: value for key, value in desired.items() if key not in _NOT_APPLIED}
-    wanted["metadata"] = {key: metadata[key] for key in _OWN_METADATA if metadata.get(key)}
-    return _covers(fields, wanted)
-
-
-def _covers(fields: Mapping[str, Any], value: Any) -> bool:
-    if not fields:
-        return True
-    if isinstance(value, dict):
-        return all(_has(fields, f"f:{key}", child) for key, child in value.items())
-    if isinstance(value, list):
-        return all(_covers_item(fields, item) for item in value)
-    return True
-
-
-def _has(fields: Mapping[str, Any], key: str, value: Any) -> bool:
-    child = fields.get(key)
-    if child is None:
-        return value is None or value == {} or value == []
-    return _covers(child, value)
-
-
-def _covers_item(fields: Mapping[str, Any], item: Any) -> bool:
-    if not isinstance(item, dict):
-        return any(key.startswith("v:") and json.loads(key[2:]) == item for key in fields)
-    for key, child in fields.items():
-        if key.startswith("k:"):
-            keys = json.loads(key[2:])
-            if all(item.get(name, _DEFAULTS.get(name)) == value for name, value in keys.items()):
-                return _covers(child, item)
-    return False
+def ending_of(metadata: Json) -> tuple[str, ...] | None:
+    """The finalizers that hold up an object that is being deleted; None for one that isn't."""
+    if not metadata.get("deletionTimestamp"):
+        return None
+    return tuple(metadata.get("finalizers") or ())

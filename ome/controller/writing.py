@@ -13,12 +13,14 @@ from typing import Any, Final
 
 from ome.api import InferenceService, ObjectRef
 from ome.controller.client import Api, ApiError
+from ome.controller.mending import Ending, drop_mender, mend
 from ome.controller.owned import (
     APPLIED_HASH,
     Owned,
     OwnedObjects,
     controlling_service,
     desired_hash,
+    ending_of,
 )
 from ome.controller.resources import BY_KIND, ref_of
 from ome.planning.metadata import EXTERNAL
@@ -123,11 +125,16 @@ class Writer:
                 if refused is not None:
                     return refused
             elif known.owner != service.uid:
-                return _not_ours(service, component, ref, known.service if known.owner else "")
+                of = known.service if known.owner else ""
+                return _not_ours(service, component, ref, of, known.ending)
+            elif known.ending is not None:
+                return _ending(component, ref, known.ending)
             elif known.is_as(desired, wanted):
                 return None
             else:
                 await self._update(known, desired, wanted)
+        except Ending as ending:
+            return _ending(component, ref, ending.finalizers)
         except ApiError as error:
             if error.is_conflict:
                 raise
@@ -153,8 +160,11 @@ class Writer:
             if found is None:
                 raise
             owner = controlling_service(found["metadata"])
+            ending = ending_of(found["metadata"])
             if owner.get("uid") != service.uid:
-                return _not_ours(service, component, ref, owner.get("name", ""))
+                return _not_ours(service, component, ref, owner.get("name", ""), ending)
+            if ending is not None:
+                return _ending(component, ref, ending)
             body = _marked(desired, wanted, found["metadata"]["uid"])
             made = await self._api.apply(resource, body, force=True)
         self._owned.applied(made, wanted)
@@ -171,23 +181,12 @@ class Writer:
             await self._hand_over_replicas(known)
         body = _marked(desired, wanted, known.uid)
         try:
-            made = await self._api.apply(resource, body, force=True)
+            made = await drop_mender(self._api, await self._api.apply(resource, body, force=True))
         except ApiError as error:
-            if known.ref.kind != "Service" or error.status != 422:
+            if error.status != 422:
                 raise
-            made = await self._make_anew(known, _marked(desired, wanted), error)
+            made = await mend(self._api, known, body, error)
         self._owned.applied(made, wanted)
-
-    async def _make_anew(self, known: Owned, body: Json, error: ApiError) -> Json:
-        """A Service to whose ports somebody has added: an apply leaves those, and adds ours beside them,
-        which is refused. Only a new one has ours alone. Raises the error when it was refused for another
-        reason."""
-        ref, resource = known.ref, BY_KIND["Service"]
-        found = await self._api.get(resource, ref.namespace, ref.name)
-        if _ports(found) <= _ports(body):
-            raise error
-        await self._api.delete(resource, ref.namespace, ref.name, known.uid)
-        return await self._api.apply_new(resource, body)
 
     async def _let_go(self, service: InferenceService, component: str) -> None:
         """Let KEDA's webhook take a ScaledObject although an HPA of ours still counts: it goes
@@ -221,7 +220,7 @@ class Writer:
         """Delete what the service controls of a component, except what is to be kept."""
         label = EXTERNAL if component == _INGRESS else component
         for each in list(self._owned.of(service.uid)):
-            if each.component != label or each.ref in keep:
+            if each.component != label or each.ref in keep or each.ending is not None:
                 continue
             try:
                 await self._api.delete(
@@ -253,10 +252,6 @@ class Writer:
         return made
 
 
-def _ports(service: Json) -> set[int]:
-    return {each["port"] for each in service["spec"].get("ports") or ()}
-
-
 def _marked(desired: Json, wanted: str, uid: str = "") -> Json:
     """The object with its hash, and with the uid that the object of this name must have."""
     metadata = desired["metadata"]
@@ -265,21 +260,41 @@ def _marked(desired: Json, wanted: str, uid: str = "") -> Json:
     return {**desired, "metadata": marked}
 
 
-def _not_ours(service: InferenceService, component: str, ref: ObjectRef, of: str) -> Failure:
+def _not_ours(
+    service: InferenceService,
+    component: str,
+    ref: ObjectRef,
+    of: str,
+    ending: tuple[str, ...] | None,
+) -> Failure:
     """An object of this name that the service doesn't control. When it is of an InferenceService of the
     same name that was deleted, the garbage collector is on its way."""
+    where = f'{ref.kind} "{ref.name}" in namespace {ref.namespace}'
     if of == service.name:
         message = (
-            f'{ref.kind} "{ref.name}" in namespace {ref.namespace} belongs to a deleted InferenceService '
-            "of this name and is not gone yet; OME goes on when it is"
+            f"{where} belongs to a deleted InferenceService of this name and is not gone yet"
+            f"{_held_by(ending)}; OME goes on when it is"
         )
         return Failure(component, ref, "WaitingForDeletion", message, waits=True)
-    message = (
-        f'{ref.kind} "{ref.name}" in namespace {ref.namespace} is not controlled by expected owner '
-        f"InferenceService/{service.namespace}/{service.name}; it is left as it is: rename or delete it, "
-        "or rename the InferenceService"
-    )
+    owner = f"InferenceService/{service.namespace}/{service.name}"
+    message = f"{where} is not controlled by expected owner {owner}"
+    if ending is not None:
+        message = f"{message}, and is being deleted{_held_by(ending)}; OME goes on when it is gone"
+        return Failure(component, ref, "WaitingForDeletion", message, stops=False, waits=True)
+    message = f"{message}; it is left as it is: rename or delete it, or rename the InferenceService"
     return Failure(component, ref, "NotControlled", message, stops=False)
+
+
+def _ending(component: str, ref: ObjectRef, finalizers: tuple[str, ...]) -> Failure:
+    message = (
+        f'{ref.kind} "{ref.name}" in namespace {ref.namespace} is being deleted{_held_by(finalizers)}; '
+        "OME makes it anew when it is gone"
+    )
+    return Failure(component, ref, "WaitingForDeletion", message, stops=False, waits=True)
+
+
+def _held_by(finalizers: tuple[str, ...] | None) -> str:
+    return f" (its finalizers hold it up: {', '.join(finalizers)})" if finalizers else ""
 
 
 def _failure(component: str, ref: ObjectRef, error: ApiError) -> Failure:

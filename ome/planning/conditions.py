@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ome.api import InferenceService
 from ome.planning.context import COMPONENTS
-from ome.planning.live import Live, Workload, container_names, is_time
+from ome.planning.live import Live, Workload, is_time
 from ome.planning.plan import Hold, Plan, Remove
 from ome.planning.stored import conditions_by_type
 
@@ -55,6 +55,8 @@ _OWN: Final = frozenset(
     }
 )
 _LONGEST_MESSAGE: Final = 1024
+# How many altered fields are told by name.
+_MOST_PATHS: Final = 8
 _STATUSES: Final = frozenset({"True", "False", "Unknown"})
 
 
@@ -94,8 +96,8 @@ def conditions_of(
     overlays = _overlays(service, plan, old.get(_OVERLAYS))
     if overlays is not None:
         found[_OVERLAYS] = overlays
-    if altered := _altered(service, plan, live):
-        found[_ALTERED] = {"type": _ALTERED, **_said("True", "ForeignContainers", altered)}
+    if altered := _altered(live):
+        found[_ALTERED] = {"type": _ALTERED, **altered}
     found[READY] = {"type": READY, **_ready(found)}
     for kind in _OWN & found.keys() - {READY, *_COUNTING}:
         found[kind].setdefault("severity", "Info")
@@ -155,22 +157,28 @@ def _ingress(plan: Plan, live: Live, old: Json | None) -> Json:
     return {"type": _INGRESS, **said}
 
 
-def _altered(service: InferenceService, plan: Plan, live: Live) -> str:
-    """What is said of containers that somebody else has put into a Deployment, or has renamed: an apply
-    leaves them, beside ours. "" where there are none."""
-    running = {each.ref.name: each.containers for each in live.workloads.values()}
-    found = []
-    for each in plan.objects():
-        name = each["metadata"]["name"]
-        if each["kind"] == "Deployment" and name in running:
-            ours = set(container_names(each["spec"]["template"]["spec"]))
-            if theirs := [one for one in running[name] if one not in ours]:
-                found.append((name, theirs))
-    return "; ".join(
-        f"Deployment {name} has containers that OME didn't put there: {', '.join(theirs)}; if nobody else "
-        f"needs them, remove them with: kubectl edit deployment {name} -n {service.namespace}"
-        for name, theirs in found
-    )
+def _altered(live: Live) -> Json | None:
+    """What is said of Deployments that somebody else has paused, or has put something into: an apply sets
+    OME's fields, and leaves those that only others own."""
+    paused, fields = [], []
+    for each in live.workloads.values():
+        where = f"{each.ref.name} -n {each.ref.namespace}"
+        if each.paused:
+            paused.append(
+                f"Deployment {each.ref.name} is paused: no change reaches its pods until somebody resumes "
+                f"it with: kubectl rollout resume deployment {where}"
+            )
+        if each.altered:
+            paths = ", ".join(each.altered[:_MOST_PATHS])
+            more = len(each.altered) - _MOST_PATHS
+            fields.append(
+                f"Deployment {each.ref.name} has in its pods what OME didn't put there: {paths}"
+                f"{f' and {more} more' if more > 0 else ''}; if nobody else needs it, remove it with: "
+                f"kubectl edit deployment {where}"
+            )
+    if not paused and not fields:
+        return None
+    return _said("True", "Paused" if paused else "ForeignFields", "; ".join([*paused, *fields]))
 
 
 def _runtime(plan: Plan, old: Json) -> Json:

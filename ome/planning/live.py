@@ -29,7 +29,6 @@ __all__ = [
     "PodFacts",
     "Scaler",
     "Workload",
-    "container_names",
     "is_time",
     "read_pod",
     "read_scaler",
@@ -64,8 +63,8 @@ _TEN_MINUTES: Final = re.compile(r"(.{14}\d)\d:\d\d(?:\.\d+)?(.+)")
 @dataclass(frozen=True, slots=True)
 class Workload:
     """A component's Deployment. `available` and `progressing` are its conditions of these types, without
-    their times; `refused` is `ReplicaFailure` while that holds: pods can't be made. `containers` are those
-    of its pods, by name."""
+    their times; `refused` is `ReplicaFailure` while that holds: pods can't be made. `altered` are the paths
+    in its pod that somebody else has set and OME hasn't."""
 
     component: str
     ref: ObjectRef
@@ -78,7 +77,8 @@ class Workload:
     replicas: int = 0
     ready: int = 0
     updated: int = 0
-    containers: tuple[str, ...] = ()
+    paused: bool = False
+    altered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,15 +134,15 @@ class Live:
     front: bool = True
 
 
-def read_workload(raw: Any) -> Workload | None:
-    """The facts of a Deployment; None for what is no Deployment of a component."""
+def read_workload(raw: Any, altered: tuple[str, ...] = ()) -> Workload | None:
+    """The facts of a Deployment, and of what others have altered in it; None for what is no Deployment of a
+    component."""
     found = _identity(raw, "Deployment")
     if found is None:
         return None
     ref, component = found
     metadata, status = _object(raw.get("metadata")), _object(raw.get("status"))
     refused = _condition(status, "ReplicaFailure")
-    pod = _object(_object(_object(raw.get("spec")).get("template")).get("spec"))
     return Workload(
         component=component,
         ref=ref,
@@ -155,7 +155,8 @@ def read_workload(raw: Any) -> Workload | None:
         replicas=_count(status.get("replicas")) or 0,
         ready=_count(status.get("readyReplicas")) or 0,
         updated=_count(status.get("updatedReplicas")) or 0,
-        containers=tuple(container_names(pod)),
+        paused=_object(raw.get("spec")).get("paused") is True,
+        altered=altered,
     )
 
 
@@ -198,13 +199,6 @@ def read_scaler(raw: Any) -> Scaler | None:
         desired=_count(status.get("desiredReplicas")),
         last_scale_time=_time(status.get("lastScaleTime")),
     )
-
-
-def container_names(pod: Json) -> Iterator[str]:
-    """The names of a pod's containers, those that only prepare it among them."""
-    for field_name in ("containers", "initContainers"):
-        for each in _objects(pod.get(field_name)):
-            yield _text(each.get("name"))
 
 
 def is_time(value: Any) -> bool:

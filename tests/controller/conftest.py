@@ -247,7 +247,14 @@ class FakeApi:
         return self._store(body)
 
     async def patch(
-        self, resource: Resource, namespace: str, name: str, body: Any, *, subresource: str = ""
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        body: Any,
+        *,
+        subresource: str = "",
+        manager: str = "ome-controller",
     ) -> Json:
         await self._begin("patch", resource.kind, namespace, name, body)
         return self._store(merged(self._find(resource, namespace, name), body))

@@ -225,16 +225,16 @@ REFUSALS: dict[str, tuple[Reply, tuple[int, str, str], tuple[bool, bool, bool]]]
     ),
     "HTML": (
         Reply(b"<h1>Bad Gateway</h1>\n", 502),
-        (502, "Bad Gateway", "<h1>Bad Gateway</h1>"),
+        (502, "BadGateway", "<h1>Bad Gateway</h1>"),
         (False, False, False),
     ),
-    "much HTML": (Reply(b"x" * 500, 502), (502, "Bad Gateway", "x" * 200), (False, False, False)),
-    "no text": (Reply(b"\xff\xfe", 500), (500, "Internal Server Error", "��"), (False,) * 3),
-    "nothing": (Reply(b"", 503), (503, "Service Unavailable", "Service Unavailable"), (False,) * 3),
-    "JSON of another kind": (Reply([1], 500), (500, "Internal Server Error", "[1]"), (False,) * 3),
+    "much HTML": (Reply(b"x" * 500, 502), (502, "BadGateway", "x" * 200), (False, False, False)),
+    "no text": (Reply(b"\xff\xfe", 500), (500, "InternalServerError", "��"), (False,) * 3),
+    "nothing": (Reply(b"", 503), (503, "ServiceUnavailable", "Service Unavailable"), (False,) * 3),
+    "JSON of another kind": (Reply([1], 500), (500, "InternalServerError", "[1]"), (False,) * 3),
     "a status without words": (
         Reply({"message": None}, 500),
-        (500, "Internal Server Error", '{"message": null}'),
+        (500, "InternalServerError", '{"message": null}'),
         (False,) * 3,
     ),
 }

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from ome.api import ObjectRef
-from ome.controller.owned import APPLIED_HASH, OwnedObjects, covers, desired_hash
+from ome.controller.fields import covers, foreign_paths
+from ome.controller.owned import APPLIED_HASH, OwnedObjects, desired_hash
 
 Json = dict[str, Any]
 OWNS: Json = {}
@@ -149,6 +150,71 @@ COVERED: dict[str, tuple[Json, Json, bool]] = {
 def test_covers(name: str) -> None:
     fields, desired, covered = COVERED[name]
     assert covers(fields, desired) is covered
+
+
+def _managed(*entries: tuple[str, str, Json]) -> Json:
+    """Metadata with what managers own of a spec."""
+    names = ("manager", "operation", "fieldsV1")
+    found = [dict(zip(names, (*each[:2], {"f:spec": each[2]}), strict=True)) for each in entries]
+    return {"managedFields": found}
+
+
+def _pod(**fields: Any) -> Json:
+    return {"f:template": {"f:spec": fields}}
+
+
+def _item(key: Any, **fields: Any) -> Json:
+    return {f"k:{json.dumps(key)}": {".": {}, **{f"f:{k}": v for k, v in fields.items()}}}
+
+
+_OURS: Json = _pod(**{"f:containers": _item({"name": "main"}, name={}, image={})})
+# What others own of a pod, and the paths of what OME doesn't.
+FOREIGN: dict[str, tuple[list[tuple[str, str, Json]], tuple[str, ...]]] = {
+    "nothing": ([], ()),
+    "what OME owns, too": ([("kubectl", "Update", _OURS)], ()),
+    "a container": (
+        [("edit", "Update", _pod(**{"f:containers": _item({"name": "mine"}, image={})}))],
+        ("containers[mine]",),
+    ),
+    "fields of ours": (
+        [
+            (
+                "edit",
+                "Update",
+                _pod(
+                    **{
+                        "f:containers": _item(
+                            {"name": "main"}, args={}, ports=_item({"containerPort": 1})
+                        ),
+                        "f:hostNetwork": {},
+                    }
+                ),
+            )
+        ],
+        ("containers[main].args", "containers[main].ports", "hostNetwork"),
+    ),
+    "by two": (
+        [
+            ("a", "Apply", _pod(**{"f:volumes": _item({"name": "x"})})),
+            ("b", "Update", _pod(**{"f:volumes": _item({"name": "x"}), "f:y": {"v:1": {}}})),
+        ],
+        ("volumes", "y"),
+    ),
+    "a count, and what is no pod": ([("scale", "Update", {"f:replicas": {}, "f:x": {}})], ()),
+    "what mending left": ([("ome-controller-mending", "Update", _pod(**{"f:x": {}}))], ()),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_foreign_paths(name: str) -> None:
+    others, paths = FOREIGN[name]
+    metadata = _managed(("ome-controller", "Apply", _OURS), *others)
+    assert foreign_paths(metadata, "template", "spec") == paths
+
+
+def test_foreign_paths_of_what_ome_has_not_applied() -> None:
+    metadata = _managed(("edit", "Update", {"f:x": {"v:1": {}}, "f:replicas": {}}))
+    assert foreign_paths(metadata) == ("x",)
 
 
 DESIRED: Json = {

@@ -235,7 +235,7 @@ INTERRUPTIONS: dict[str, tuple[Reply | Stream, list[float], str]] = {
         "TooManyRequests",
     ),
     "is 500": (problem(500, "InternalError", "etcd is away"), [1.0], "InternalError"),
-    "is 502 in HTML": (Reply(HTML, 502), [1.0], "Bad Gateway"),
+    "is 502 in HTML": (Reply(HTML, 502), [1.0], "BadGateway"),
     "is 200 in HTML": (Reply(HTML), [1.0], "unreachable"),
     "tells an error": (
         Stream(event("ERROR", {"kind": "Status", "code": 500, "reason": "Oops", "message": "m"})),

@@ -65,9 +65,8 @@ def test_a_workload() -> None:
     }
     annotations = {"deployment.kubernetes.io/revision": "7"}
     raw = live("Deployment", status, generation=4, annotations=annotations)
-    pod = {"containers": [{"name": "a"}, 5], "initContainers": [{"name": "b"}, {}]}
-    raw["spec"] = {"template": {"spec": pod}}
-    assert read_workload(raw) == Workload(
+    raw["spec"] = {"paused": True}
+    assert read_workload(raw, ("volumes[x]",)) == Workload(
         component="engine",
         ref=ObjectRef("Deployment", "demo", "chat-engine"),
         generation=4,
@@ -83,7 +82,8 @@ def test_a_workload() -> None:
         replicas=4,
         ready=2,
         updated=1,
-        containers=("a", "b", ""),
+        paused=True,
+        altered=("volumes[x]",),
     )
 
 

@@ -423,22 +423,43 @@ def test_a_virtual_deployment_tells_what_still_runs() -> None:
     assert "WorkloadLeft" not in conditions(report(again, plan_of(again)))
 
 
-def test_containers_of_others_are_told() -> None:
-    """An apply leaves what somebody adds to a list, and what a renamed container has become."""
+def test_what_others_have_altered_is_told() -> None:
+    """An apply leaves what somebody adds, and what a renamed container has become."""
     target = asked()
     planned = plan_of(runtime(), target)
-    ours = replace(workload(), containers=("ome-container",))
-    assert "WorkloadAltered" not in conditions(report(target, planned, running(ours)))
-    theirs = replace(ours, containers=("mine", "ome-container", "prepare"))
+    assert "WorkloadAltered" not in conditions(report(target, planned, running(workload())))
+    theirs = replace(workload(), altered=("containers[mine]", "containers[ome-container].args"))
     found = report(target, planned, running(theirs, workload(name="decoder")))
     text = (
-        "Deployment chat-engine has containers that OME didn't put there: mine, prepare; if nobody else needs "
-        "them, remove them with: kubectl edit deployment chat-engine -n demo"
+        "Deployment chat-engine has in its pods what OME didn't put there: containers[mine], "
+        "containers[ome-container].args; if nobody else needs it, remove it with: "
+        "kubectl edit deployment chat-engine -n demo"
     )
-    assert conditions(found)["WorkloadAltered"] == ("True", "ForeignContainers", text)
+    assert conditions(found)["WorkloadAltered"] == ("True", "ForeignFields", text)
     assert conditions(found)["Ready"][0] == "True"
+    # While OME refuses the service, too.
     again = asked(found.status)
-    assert "WorkloadAltered" not in conditions(report(again, planned, running(ours)))
+    held = report(again, plan_of(again), running(theirs))
+    assert conditions(held)["WorkloadAltered"] == ("True", "ForeignFields", text)
+    assert "WorkloadAltered" not in conditions(report(again, planned, running(workload())))
+    many = replace(theirs, altered=tuple(f"volumes[{at}]" for at in range(11)))
+    told = conditions(report(target, planned, running(many)))["WorkloadAltered"][2]
+    assert ", volumes[7] and 3 more; if nobody" in told
+
+
+def test_a_paused_deployment_is_told() -> None:
+    target = asked()
+    paused = replace(workload(), paused=True)
+    found = conditions(report(target, plan_of(runtime(), target), running(paused)))
+    text = (
+        "Deployment chat-engine is paused: no change reaches its pods until somebody resumes it with: "
+        "kubectl rollout resume deployment chat-engine -n demo"
+    )
+    assert found["WorkloadAltered"] == ("True", "Paused", text)
+    both = replace(paused, altered=("volumes[x]",))
+    found = conditions(report(target, plan_of(runtime(), target), running(both)))
+    assert found["WorkloadAltered"][1] == "Paused"
+    assert "volumes[x]" in found["WorkloadAltered"][2]
 
 
 def test_what_could_not_be_written_is_not_there() -> None:
