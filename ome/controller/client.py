@@ -7,7 +7,9 @@ times the CPU of the JSON (docs/adr/0011-the-controllers-client.md). Nothing her
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -36,6 +38,8 @@ _METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=me
 # compares it with an object that exists, and has nothing to compare it with for one that doesn't.
 _OF_NOTHING: Final = "1"
 _TIMEOUT: Final = 30.0
+# More levels of JSON than Go's reader takes (10,000), each of which is a call or two here.
+_DEEPEST: Final = 30_000
 _TRIES: Final = 4
 _LONGEST_WAIT: Final = 30.0
 
@@ -330,12 +334,39 @@ async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
 def _object(data: bytes) -> Json:
     """An answer that says it succeeded. Something in between, such as a proxy, may have sent it."""
     try:
-        found = json.loads(data)
+        found = decode(data)
     except ValueError:
         found = None
     if not isinstance(found, dict):
         raise Unreachable(f"an answer that is no JSON object: {_start(data)}")
     return found
+
+
+class _DeepDecoder(json.JSONDecoder):
+    """Slow, and in Python alone: its depth is bounded by the recursion limit, not by the C stack."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        decoder: Any = json.decoder
+        scanner: Any = importlib.import_module("json.scanner")
+        self.parse_object = decoder.JSONObject
+        self.parse_array = decoder.JSONArray
+        self.scan_once = scanner.py_make_scanner(self)
+
+
+def decode(data: bytes) -> Any:
+    """JSON data, nested as deeply as the API server lets it be. Raises ValueError."""
+    try:
+        return json.loads(data)
+    except RecursionError:
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(_DEEPEST)
+        try:
+            return _DeepDecoder().decode(data.decode())
+        except RecursionError as error:
+            raise ValueError("nested too deeply") from error
+        finally:
+            sys.setrecursionlimit(limit)
 
 
 def _start(data: bytes) -> str:

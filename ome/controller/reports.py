@@ -68,11 +68,11 @@ class ClassReporter:
         found = self._world.accelerator_class(ref.name)
         if found is None:
             return "gone"
-        if "Node" in self._world.unknown:
-            return "held"
         if found.metadata.deletion_timestamp is not None:
             await drop_finalizer(self._api, found, _CLASS_FINALIZER)
             return "gone"
+        if "Node" in self._world.unknown:
+            return "held"
         nodes = self._nodes(found.raw.get("spec") or {})
         old = found.raw.get("status") or {}
         if old.get("nodes") == nodes or (not nodes and not old.get("nodes") and old):

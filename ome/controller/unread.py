@@ -25,6 +25,7 @@ _SPEC_FIELD: Final = re.compile(r"spec\.(\w+)")
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
+    uid: str
     version: str
     problems: tuple[Problem, ...]
     service: InferenceService | None
@@ -64,8 +65,16 @@ class Unread:
                 _log.error(f"unreadable object: {problem}", extra={"fields": fields})
         is_service = ref.kind == InferenceService.KIND
         service = _legible(raw, problems) if is_service else None
-        self._entries[ref] = _Entry(version, problems, service)
+        self._entries[ref] = _Entry(raw["metadata"].get("uid") or "", version, problems, service)
         return True
+
+    def wrote(self, ref: ObjectRef, raw: Json) -> None:
+        """What the API server made of our own write of a status; nothing, if a later state is known."""
+        known, metadata = self._entries.get(ref), raw["metadata"]
+        if known is None or known.uid != metadata.get("uid"):
+            return
+        if int(known.version or 0) < int(metadata["resourceVersion"]):
+            self.put(ref, raw, known.problems)
 
     def remove(self, ref: ObjectRef) -> bool:
         """An object is gone, or can be read. Returns whether it was here."""
@@ -76,6 +85,8 @@ def _legible(raw: Json, problems: tuple[Problem, ...]) -> InferenceService | Non
     """The service without the fields of its spec that have a fault; its components stay declared."""
     spec = raw.get("spec")
     kept = dict(spec) if isinstance(spec, Mapping) else {}
+    if any(problem.path == "spec" for problem in problems):
+        kept = {name: {} for name in COMPONENTS if name in kept}
     for problem in problems:
         if found := _SPEC_FIELD.match(problem.path):
             kept.pop(found[1], None)
@@ -83,6 +94,6 @@ def _legible(raw: Json, problems: tuple[Problem, ...]) -> InferenceService | Non
                 kept[found[1]] = {}
     try:
         found_service = parse({**raw, "spec": kept})
-    except InvalidObject:
+    except (InvalidObject, RecursionError):
         return None
     return found_service if isinstance(found_service, InferenceService) else None

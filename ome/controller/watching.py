@@ -8,7 +8,6 @@ arrive about once a minute, so that a longer silence means a dead connection.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import random
 import time
@@ -18,7 +17,7 @@ from enum import StrEnum
 from typing import Any, Final, Protocol
 
 from ome.api import ObjectRef
-from ome.controller.client import Api, ApiError, Unreachable
+from ome.controller.client import Api, ApiError, Unreachable, decode
 from ome.controller.resources import Resource, ref_of
 from ome.controller.telemetry import Metrics
 
@@ -244,8 +243,11 @@ class Watcher:
             return
         wait = max(error.retry_after, self._backoff.next())
         if error.is_missing and self._can_be_missing():
+            if self.state is not State.NOT_SERVED:
+                _log.warning(
+                    "the API server doesn't serve a resource", extra=_fields(resource=name)
+                )
             self.forget()
-            _log.warning("the API server doesn't serve a resource", extra=_fields(resource=name))
         elif error.is_forbidden:
             self._enter(State.FORBIDDEN, error.message)
         else:
@@ -291,7 +293,7 @@ def _event(line: bytes) -> tuple[str, Json]:
     """The type of a watch's event, and its object. What isn't one came from something in between, or was
     cut: the watch goes on from where it was."""
     try:
-        event = json.loads(line)
+        event = decode(line)
     except ValueError:
         event = None
     if isinstance(event, dict):

@@ -122,7 +122,7 @@ class World:
         return found if isinstance(found, AcceleratorClass) else None
 
     def known(self, *kinds: str) -> list[ObjectRef]:
-        """The objects of OME's kinds."""
+        """OME's objects."""
         return [ref for ref in [*self._objects, *self.unread] if ref.kind in kinds]
 
     def known_nodes(self) -> list[ObjectRef]:
@@ -188,25 +188,24 @@ class World:
         if known is not None and known[0] == version[0] and version[1] <= known[1]:
             return
         try:
-            item = parse(raw)
+            self._take(parse(raw), self._objects.get(ref), version)
         except InvalidObject as error:
             self._refuse(ref, raw, error.problems)
-            return
-        self.unread.remove(ref)
-        old = self._objects.get(ref)
-        self._versions[ref] = version
-        self._take(item, old)
+        except RecursionError:
+            problem = Problem("TooDeep", "it is nested too deeply to be read", ref, "spec")
+            self._refuse(ref, raw, (problem,))
 
     def wrote(self, raw: Json) -> None:
         """What the API server made of our own write of a status: it concerns nobody."""
         metadata = raw["metadata"]
         metadata.pop("managedFields", None)
-        if problems := self.unread.problems(ref_of(raw)):
-            self.unread.put(ref_of(raw), raw, problems)
+        ref = ref_of(raw)
+        if ref in self.unread:
+            self.unread.wrote(ref, raw)
             return
-        item = parse(raw)
-        uid, version = self._versions.get(item.ref, ("", 0))
-        if uid == item.uid and version < version_of(raw):
+        uid, version = self._versions.get(ref, ("", 0))
+        if uid == metadata.get("uid", "") and version < version_of(raw):
+            item = parse(raw)
             self._versions[item.ref] = (uid, version_of(raw))
             self._objects[item.ref] = item
             if isinstance(item, InferenceService):
@@ -227,14 +226,17 @@ class World:
                 self.concerns.keep_pins(ref, raw)
                 self._due(ref, Urgency.USER)
 
-    def _take(self, item: ApiObject, old: ApiObject | None) -> None:
+    def _take(self, item: ApiObject, old: ApiObject | None, version: tuple[str, int]) -> None:
+        spec = own_spec(item) if isinstance(item, _RUNTIMES) else {}
+        self.unread.remove(item.ref)
+        self._versions[item.ref] = version
         if isinstance(item, InferenceService):
             self._objects[item.ref] = item
             self.concerns.put_service(item)
             self._due(item.ref, _urgency(item, old))
         elif isinstance(item, _RUNTIMES):
             changed = self._lineage.put(item)
-            self._index.put(item.ref, own_spec(item))
+            self._index.put(item.ref, spec)
             self._runtimes_changed(changed or {item.ref}, bool(changed))
         else:
             self._objects[item.ref] = item

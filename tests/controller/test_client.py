@@ -387,3 +387,14 @@ async def test_requests_wait_for_the_limit_and_watches_do_not() -> None:
         async with api.watch(DEPLOYMENT, "", {}, idle=9.0):
             pass
     assert clock.slept == [0.5]
+
+
+@in_loop
+async def test_an_answer_that_is_nested_as_deeply_as_can_be() -> None:
+    deep = b'{"a":' * 10_000 + b"1" + b"}" * 10_000
+    async with api_server(Reply(deep)) as (_, client):
+        found = await Api(client).get(DEPLOYMENT, "demo", "a")
+        assert found.keys() == {"a"}
+    async with api_server(Reply(b"[" * 40_000)) as (_, client):
+        with pytest.raises(Unreachable, match="no JSON object"):
+            await Api(client).get(DEPLOYMENT, "demo", "a")

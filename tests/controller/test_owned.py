@@ -342,6 +342,13 @@ def test_a_stale_state_is_told() -> None:
     assert store.put(live(6)) is store.get(REF)
 
 
+def test_an_answer_does_not_vouch_for_a_later_state() -> None:
+    """Somebody took a field of ours in the moment after our write, and the watch told first."""
+    store = known(live(7, LOST))
+    store.applied(live(6), WANTED)
+    assert not holds(store)
+
+
 def test_what_was_applied_holds_whatever_the_fields_say() -> None:
     """The API server may own fields in another form than we know: its answer to an apply is enough."""
     store = OwnedObjects()

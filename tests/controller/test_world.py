@@ -433,3 +433,38 @@ def test_what_a_plan_asks_for_and_what_runs() -> None:
     live = world.live(chat)
     assert list(live.workloads) == ["engine"]
     assert [each.name for each in live.pods] == ["p"]
+
+
+def _deep(levels: int) -> Json:
+    found: Json = {}
+    for _ in range(levels):
+        found = {"a": found}
+    return found
+
+
+def test_what_is_nested_too_deeply_is_unreadable(caplog: pytest.LogCaptureFixture) -> None:
+    """In a part that the schema leaves open; nothing of it may end the process."""
+    case = Case()
+    raw = stored(service("deep"), 9)
+    raw["spec"]["engine"] = {"affinity": _deep(1200)}
+    case.world.put(raw)
+    deep = ObjectRef("InferenceService", "demo", "deep")
+    assert [each.code for each in case.world.unread.problems(deep)] == ["TooDeep"]
+    assert case.world.unread.service(deep) is not None
+    child = stored(runtime(name="deep", kind="ServingRuntime"), 9)
+    child["spec"]["engineConfig"] = {"runner": {"name": "r", "x": _deep(600), "$patch": "replace"}}
+    case.world.put(child)
+    assert ObjectRef("ServingRuntime", "demo", "deep") in case.world.unread
+    assert len(caplog.messages) == 2
+
+
+def test_an_answer_that_is_older_than_what_cannot_be_read() -> None:
+    case = Case()
+    written = stored(service("chat"), 5)
+    case.world.put(stored(UNREADABLE, 6))
+    case.world.wrote({**stored(UNREADABLE, 5), "spec": written["spec"]})
+    assert not case.world.unread.put(CHAT, stored(UNREADABLE, 6), ())
+    # Mended meanwhile, and the answer is of what couldn't be read.
+    case.world.put(stored(service("chat"), 8))
+    case.world.wrote(stored(UNREADABLE, 7))
+    assert case.world.service(CHAT) is not None
