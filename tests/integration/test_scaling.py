@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import threading
@@ -174,7 +175,100 @@ def test_what_somebody_changes_of_ours_is_set_again(
     assert ome_controller.writes_in(namespace) == before
 
 
-def test_a_container_that_somebody_renames_is_told(
+# A change of one of OME's fields that leaves another in its way, so that an apply is refused.
+IN_THE_WAY: dict[str, list[dict[str, Any]]] = {
+    "a value by reference": [
+        {
+            "op": "replace",
+            "path": "/containers/0/env/0",
+            "value": {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+        }
+    ],
+    "another handler of a probe": [
+        {
+            "op": "replace",
+            "path": "/containers/0/readinessProbe",
+            "value": {"tcpSocket": {"port": 8080}},
+        }
+    ],
+    "another source of a volume": [
+        {"op": "replace", "path": "/volumes/0", "value": {"name": "v", "hostPath": {"path": "/x"}}}
+    ],
+    "another number of a named port": [
+        {"op": "replace", "path": "/containers/0/ports/0/containerPort", "value": 9090}
+    ],
+}
+
+
+def test_what_is_in_the_way_of_an_apply_goes(
+    kubectl: Kubectl, namespace: str, ome_controller: Running
+) -> None:
+    name = f"{namespace}-r"
+    made = runtime(name)
+    runner = made["spec"]["engineConfig"]["runner"]
+    runner |= {
+        "env": [{"name": "A", "value": "1"}],
+        "readinessProbe": {"httpGet": {"path": "/h", "port": 8080}},
+        "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+        "ports": [{"containerPort": 8080, "name": "http"}],
+    }
+    made["spec"]["engineConfig"]["volumes"] = [{"name": "v", "emptyDir": {"medium": "Memory"}}]
+    apply(kubectl, namespace, made, service("chat", name))
+    ready(kubectl, namespace, "chat")
+
+    def pod() -> dict[str, Any]:
+        found = deployment(kubectl, namespace, "chat-engine")
+        return dict(found["spec"]["template"]["spec"])
+
+    ours = pod()
+    assert [ours["containers"][0][each] for each in ("env", "readinessProbe", "ports")]
+    for what, change in IN_THE_WAY.items():
+        at = [{**each, "path": f"/spec/template/spec{each['path']}"} for each in change]
+        args = ("patch", "deployment", "chat-engine", "-n", namespace, "--type=json")
+        kubectl(*args, "-p", json.dumps(at))
+        until(lambda: pod() == ours)
+        ome_controller.settle()
+        get = ("get", "deployment", "chat-engine", "-n", namespace, "--show-managed-fields")
+        managers = {each["manager"] for each in kubectl.json(*get)["metadata"]["managedFields"]}
+        assert "ome-controller" in managers
+        assert "ome-controller-mending" not in managers, what
+    assert "WorkloadApplied" not in conditions(kubectl, namespace, "chat")
+    assert "WorkloadAltered" not in conditions(kubectl, namespace, "chat")
+    protocol = '[{"op": "replace", "path": "/spec/ports/0/protocol", "value": "UDP"}]'
+    kubectl("patch", "service", "chat-engine", "-n", namespace, "--type=json", "-p", protocol)
+
+    def protocols() -> str:
+        path = "jsonpath={.spec.ports[*].protocol}"
+        return kubectl.run("get", "service", "chat-engine", "-n", namespace, "-o", path).stdout
+
+    until(lambda: protocols() == "TCP")
+    # A later edit of the runtime arrives.
+    runner["image"] = "engine:v2"
+    apply(kubectl, namespace, made)
+    until(lambda: image(kubectl, namespace, "chat-engine") == "engine:v2")
+
+
+def test_what_a_finalizer_holds_up_is_told(
+    kubectl: Kubectl, namespace: str, ome_controller: Running
+) -> None:
+    _start(kubectl, namespace)
+    target = ("patch", "service", "chat-engine", "-n", namespace, "--type=json", "-p")
+    change = [
+        {"op": "add", "path": "/metadata/finalizers", "value": ["x.io/f"]},
+        {"op": "replace", "path": "/spec/ports", "value": [{"name": "http", "port": 7000}]},
+    ]
+    kubectl(*target, json.dumps(change))
+    until(lambda: "WorkloadApplied" in conditions(kubectl, namespace, "chat"))
+    told = conditions(kubectl, namespace, "chat")["WorkloadApplied"]
+    assert (told["status"], told["reason"]) == ("False", "WaitingForDeletion")
+    assert "(its finalizers hold it up: x.io/f)" in told["message"]
+    kubectl(*target, '[{"op": "remove", "path": "/metadata/finalizers"}]')
+    until(lambda: "WorkloadApplied" not in conditions(kubectl, namespace, "chat"))
+    found = kubectl.json("get", "service", "chat-engine", "-n", namespace)
+    assert [each["port"] for each in found["spec"]["ports"]] == [8080]
+
+
+def test_what_somebody_adds_to_a_deployment_is_told(
     kubectl: Kubectl, namespace: str, ome_controller: Running
 ) -> None:
     """Server-side apply puts ours back, and leaves theirs beside it."""
@@ -183,12 +277,19 @@ def test_a_container_that_somebody_renames_is_told(
     target = ("patch", "deployment", "chat-engine", "-n", namespace, "--type=json", "-p")
     kubectl(*target, change)
     until(lambda: "WorkloadAltered" in conditions(kubectl, namespace, "chat"))
+    ome_controller.settle()
     told = conditions(kubectl, namespace, "chat")["WorkloadAltered"]
-    assert (told["reason"], told["severity"]) == ("ForeignContainers", "Info")
+    assert (told["reason"], told["severity"]) == ("ForeignFields", "Info")
+    assert "what OME didn't put there: containers[mine]; if" in told["message"]
     pod = deployment(kubectl, namespace, "chat-engine")["spec"]["template"]["spec"]
     assert sorted(each["name"] for each in pod["containers"]) == ["mine", "ome-container"]
     at = [each["name"] for each in pod["containers"]].index("mine")
     kubectl(*target, f'[{{"op": "remove", "path": "/spec/template/spec/containers/{at}"}}]')
+    until(lambda: "WorkloadAltered" not in conditions(kubectl, namespace, "chat"))
+    kubectl("rollout", "pause", "deployment/chat-engine", "-n", namespace)
+    until(lambda: "WorkloadAltered" in conditions(kubectl, namespace, "chat"))
+    assert conditions(kubectl, namespace, "chat")["WorkloadAltered"]["reason"] == "Paused"
+    kubectl("rollout", "resume", "deployment/chat-engine", "-n", namespace)
     until(lambda: "WorkloadAltered" not in conditions(kubectl, namespace, "chat"))
 
 
