@@ -255,7 +255,7 @@ def test_what_a_finalizer_holds_up_is_told(
     target = ("patch", "service", "chat-engine", "-n", namespace, "--type=json", "-p")
     change = [
         {"op": "add", "path": "/metadata/finalizers", "value": ["x.io/f"]},
-        {"op": "replace", "path": "/spec/ports", "value": [{"name": "http", "port": 7000}]},
+        {"op": "replace", "path": "/spec/ports/0/port", "value": 7000},
     ]
     kubectl(*target, json.dumps(change))
     until(lambda: "WorkloadApplied" in conditions(kubectl, namespace, "chat"))
