@@ -89,7 +89,9 @@ class ServiceReconciler:
         held = decided.is_held
         names_runtime = bool(((service.raw.get("spec") or {}).get("runtime") or {}).get("name"))
         if not problems:
-            self._world.concerns.planned(ref, looked_up, held=held, chooses=not names_runtime)
+            skips = bool(decided.overlays and decided.overlays.skipped)
+            chooses = held and not names_runtime
+            self._world.concerns.planned(ref, looked_up, held=held or skips, chooses=chooses)
         self._tell(service, decided)
         failures = await self._effects(decided)
         if failures:

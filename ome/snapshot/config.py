@@ -64,13 +64,15 @@ class Config:
 
 
 _TEMPLATE_MARK: Final = re.compile(r"\{\{.*?\}\}|\{\{|\}\}", re.DOTALL)
+# Counts and seconds are numbers of 32 bits.
+_LARGEST: Final = 2**31 - 1
 _PERCENT: Final = re.compile(r"(100|[1-9]?[0-9])%", re.ASCII)
 
 
 def is_bound(value: Any) -> bool:
     """Whether a value is a bound of a disruption budget: a count, or a percentage."""
     if isinstance(value, int) and not isinstance(value, bool):
-        return value >= 0
+        return 0 <= value <= _LARGEST
     return isinstance(value, str) and bool(_PERCENT.fullmatch(value))
 
 
@@ -125,6 +127,8 @@ def _positive(name: str, value: Any) -> int:
         raise _Fault(f"invalid deploy config, {name} must be an integer")
     if value <= 0:
         raise _Fault(f"invalid deploy config, {name} must be > 0, got {value}")
+    if value > _LARGEST:
+        raise _Fault(f"invalid deploy config, {name} must be at most {_LARGEST}, got {value}")
     return value
 
 

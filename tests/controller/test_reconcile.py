@@ -18,7 +18,7 @@ from ome.controller.world import World
 from ome.controller.writing import Writer
 from ome.engines.engines import Engines
 from ome.snapshot import EVERY_API
-from ome.testing.builders import runtime, service
+from ome.testing.builders import model, runtime, service
 from tests.controller.conftest import WritingApi, in_loop
 
 Json = dict[str, Any]
@@ -322,3 +322,16 @@ async def test_of_what_is_junk_altogether_nothing_is_written() -> None:
     case.put(bad)
     assert await case.reconcile() == "gone"
     assert case.api.calls == []
+
+
+@in_loop
+async def test_an_overlay_that_comes_later_is_noticed() -> None:
+    served = service(model={"name": "m", "overlays": [{"name": "lora"}]})
+    case = Case(runtime(), model(), served)
+    assert await case.reconcile() == "ok"
+    found = case.condition("OverlaysReady")
+    assert found is not None
+    assert found[:2] == ("False", "OverlaysSkipped")
+    case.due.clear()
+    case.put(model(name="lora"))
+    assert CHAT in case.due

@@ -84,6 +84,10 @@ BUDGET = "invalid podDisruptionBudget config, "
             DEPLOY + "replicas.defaultMaxReplicas.engine must be > 0, got -1",
         ),
         (
+            {"deploy": '{"terminationGracePeriodSeconds": 2147483648}'},
+            DEPLOY + "terminationGracePeriodSeconds must be at most 2147483647, got 2147483648",
+        ),
+        (
             {"deploy": {"terminationGracePeriodSeconds": "600"}},
             DEPLOY + "terminationGracePeriodSeconds must be an integer",
         ),
