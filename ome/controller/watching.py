@@ -203,6 +203,8 @@ class Watcher:
         ) as lines:
             if self.state is not State.SYNCED:
                 self._enter(State.SYNCED, "")
+            # A quiet watch that stays open works, too: that it was cut off before is over.
+            lasting = asyncio.get_running_loop().call_later(_TOO_SHORT, self._works)
             try:
                 async for line in lines:
                     if line.strip():
@@ -210,6 +212,7 @@ class Watcher:
                         self._works()
                         told = True
             finally:
+                lasting.cancel()
                 held = self._clock() - began >= _TOO_SHORT
                 if held:
                     self._works()
