@@ -94,7 +94,7 @@ class Feeds:
         self._watchers: dict[str, Watcher] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._started = False
-        self._started = False
+        self._was_synced = False
         for resource, sink, selection in self._sources():
             self._watchers[resource.kind] = self._watcher(resource, sink, selection)
         self._states_changed()
@@ -134,13 +134,12 @@ class Feeds:
     @property
     def is_synced(self) -> bool:
         """Whether enough is known to decide: every watch has seen what there is or can't, and none that
-        is needed can't. A kind that comes later holds up only what needs it."""
-        found = self._crds_settled() and all(
-            _is_known(watcher) or (kind not in _NEEDED and (self._started or _is_settled(watcher)))
+        is needed can't. A kind that comes after that holds up only what needs it."""
+        return self._crds_settled() and all(
+            _is_known(watcher)
+            or (kind not in _NEEDED and (self._was_synced or _is_settled(watcher)))
             for kind, watcher in self._watchers.items()
         )
-        self._started = self._started or found
-        return found
 
     def problems(self) -> list[str]:
         """What keeps the controller from knowing all it should, one reason each."""
@@ -236,6 +235,7 @@ class Feeds:
         self._world.set_served(frozenset(served))
         if before - self._world.unknown:
             self._world.resync()
+        self._was_synced = self._was_synced or self.is_synced
         self._changed()
 
 

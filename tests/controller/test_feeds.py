@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ from ome.controller.client import ApiError
 from ome.controller.feeds import Feeds
 from ome.controller.resources import OWNED, Resource
 from ome.controller.telemetry import Metrics
-from ome.controller.watching import Watcher
+from ome.controller.watching import State, Watcher
 from ome.controller.world import World
 from tests.controller.conftest import in_loop, until
 
@@ -57,14 +57,16 @@ class Lists:
 
 
 @asynccontextmanager
-async def feeds(server: Lists, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Feeds]:
+async def feeds(
+    server: Lists, monkeypatch: pytest.MonkeyPatch, changed: Callable[[], None] = lambda: None
+) -> AsyncIterator[Feeds]:
     async def no_pause(_: Watcher, seconds: float) -> None:
         await asyncio.sleep(0.001)
 
     monkeypatch.setattr(Watcher, "_pause", no_pause)
     api: Any = server
     world = World(ome_namespace="ome", plugins=[], due=lambda *_: None)
-    made = Feeds(api, world, metrics=Metrics(), changed=lambda: None, config_changed=lambda: None)
+    made = Feeds(api, world, metrics=Metrics(), changed=changed, config_changed=lambda: None)
     task = asyncio.create_task(made.run())
     try:
         yield made
@@ -185,3 +187,29 @@ async def test_definitions_that_cannot_be_listed_hold_everything_up() -> None:
             failing.clear()
             await until(lambda: made.is_synced)
             assert made.problems() == []
+
+
+@in_loop
+async def test_a_kind_is_waited_for_at_the_start_and_not_when_it_comes_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = Lists(OURS, {"HorizontalPodAutoscaler": DOWN, "ScaledObject": DOWN})
+    told: list[tuple[bool, State, State]] = []
+
+    def changed() -> None:
+        states = (
+            made._watchers[each].state for each in ("HorizontalPodAutoscaler", "ScaledObject")
+        )
+        told.append((made.is_synced, *states))
+
+    started = False
+    async with feeds(server, monkeypatch, lambda: changed() if started else None) as made:
+        started = True
+        await until(lambda: made.is_synced)
+        first = next(each for each in told if each[0])
+        assert first[1] is State.FAILING
+        told.clear()
+        made._defined("scaledobjects.keda.sh", True)
+        await until(lambda: made._watchers["ScaledObject"].state is State.FAILING)
+        assert State.STARTING in {each[2] for each in told}
+        assert all(each[0] for each in told)
