@@ -122,7 +122,7 @@ class World:
         return found if isinstance(found, AcceleratorClass) else None
 
     def known(self, *kinds: str) -> list[ObjectRef]:
-        """OME's objects."""
+        """The objects of OME's kinds."""
         return [ref for ref in [*self._objects, *self.unread] if ref.kind in kinds]
 
     def known_nodes(self) -> list[ObjectRef]:
